@@ -20,6 +20,14 @@ class EventSinkTest : public ::testing::Test {
   void emit(const std::string& key, const std::string& message = "words") {
     sink_.emit({"Node", "", "n1", "n1"}, true, "SlurmDrained", message, key, clock_.now());
   }
+  void emit_about(const std::string& name, const std::string& namespace_name = "") {
+    sink_.emit({"Node", namespace_name, name, name}, true, "R", "m", "k", clock_.now());
+  }
+  void emit_many(int count) {
+    for (int i = 0; i < count; ++i) {
+      emit(std::to_string(i));
+    }
+  }
   SteadyTime step() { return sink_.step(clock_.now()); }
   // Steps as the loop does, until none is due at once.
   SteadyTime settle() {
@@ -50,17 +58,17 @@ TEST_F(EventSinkTest, NothingToSendNeedsNoWakeUp) {
 }
 
 TEST_F(EventSinkTest, SendsWhatHappened) {
-  sink_.emit({"Pod", "default", "web-0", "pod-uid"}, false, "Because", "words", "k", clock_.now());
+  sink_.emit({"Pod", "apps", "web-0", "pod-uid"}, false, "Because", "words", "k", clock_.now());
   EXPECT_EQ(step(), kNever);
   ASSERT_EQ(api_.events().size(), 1U);
-  const kube::Event event = api_.events().front();
-  EXPECT_EQ(event.namespace_name, "default");
+  kube::Event event = api_.events().front();
+  EXPECT_EQ(event.namespace_name, "apps");
   EXPECT_TRUE(event.name.starts_with("web-0."));
   EXPECT_EQ(event.type, "Normal");
   EXPECT_EQ(event.reason, "Because");
   EXPECT_EQ(event.message, "words");
   EXPECT_EQ(event.about.kind, "Pod");
-  EXPECT_EQ(event.about.namespace_name, "default");
+  EXPECT_EQ(event.about.namespace_name, "apps");
   EXPECT_EQ(event.about.name, "web-0");
   EXPECT_EQ(event.about.uid, "pod-uid");
   EXPECT_EQ(event.source_component, "slurmlet");
@@ -68,34 +76,27 @@ TEST_F(EventSinkTest, SendsWhatHappened) {
   EXPECT_EQ(event.count, 1);
   EXPECT_EQ(event.first_seen, clock_.now().wall);
   EXPECT_EQ(event.last_seen, clock_.now().wall);
+  emit("k");
+  step();
+  event = api_.events().back();
+  EXPECT_EQ(event.namespace_name, "default") << "an Event about a Node must be somewhere";
+  EXPECT_EQ(event.about.namespace_name, "");
+  EXPECT_EQ(event.type, "Warning");
 }
 
-TEST_F(EventSinkTest, WhereAllNodesMaySendAtOnceEachHasItsDelay) {
+TEST_F(EventSinkTest, WhereAllNodesMaySendAtOnceEachHasItsDelayButAtTheEnd) {
   sink_.set_delay(seconds{7});
   emit("a");
   EXPECT_EQ(step(), clock_.now().steady + seconds{7});
-  EXPECT_TRUE(api_.calls().empty());
+  EXPECT_EQ(api_.writes(), 0);
   clock_.advance(seconds{7});
   EXPECT_EQ(step(), kNever);
   EXPECT_EQ(api_.events().size(), 1U);
-}
-
-TEST_F(EventSinkTest, AtTheEndWhatWaitsIsSent) {
-  sink_.set_delay(seconds{7});
-  emit("a");
+  emit("b");
   step();
   sink_.flush(clock_.now());
-  EXPECT_EQ(api_.events().size(), 1U);
+  EXPECT_EQ(api_.events().size(), 2U);
   EXPECT_EQ(step(), kNever);
-}
-
-TEST_F(EventSinkTest, AnEventAboutANodeIsInNamespaceDefault) {
-  emit("k");
-  step();
-  ASSERT_EQ(api_.events().size(), 1U);
-  EXPECT_EQ(api_.events().front().namespace_name, "default");
-  EXPECT_EQ(api_.events().front().about.namespace_name, "");
-  EXPECT_EQ(api_.events().front().type, "Warning");
 }
 
 TEST_F(EventSinkTest, TheSameNewsBeforeSendingIsOneEvent) {
@@ -104,19 +105,12 @@ TEST_F(EventSinkTest, TheSameNewsBeforeSendingIsOneEvent) {
   }
   emit("other");
   step();
-  ASSERT_EQ(api_.events().size(), 2U);
   const auto events = api_.events();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_NE(events[0].name, events[1].name);
   const auto& counted = events[0].count == 14 ? events[0] : events[1];
   EXPECT_EQ(counted.count, 14);
   EXPECT_EQ(counted.message, "pod 0");
-}
-
-TEST_F(EventSinkTest, DifferentNewsHaveDifferentNames) {
-  emit("a");
-  emit("b");
-  step();
-  ASSERT_EQ(api_.events().size(), 2U);
-  EXPECT_NE(api_.events()[0].name, api_.events()[1].name);
 }
 
 TEST_F(EventSinkTest, ARepeatRaisesTheCountAtMostOnceAMinute) {
@@ -128,26 +122,21 @@ TEST_F(EventSinkTest, ARepeatRaisesTheCountAtMostOnceAMinute) {
     emit("rs");
     step();
   }
-  EXPECT_EQ(api_.calls().size(), 1U);
-  const SteadyTime due = step();
-  EXPECT_EQ(due, clock_.now().steady + seconds{31});  // a minute after the first repeat
-  clock_.advance(seconds{31});
-  EXPECT_EQ(step(), kNever);
+  EXPECT_EQ(api_.writes(), 1);
+  run(minutes{1});
   ASSERT_EQ(api_.events().size(), 1U);
-  EXPECT_EQ(api_.calls().size(), 2U);
+  EXPECT_EQ(api_.writes(), 2);
   EXPECT_EQ(api_.events().front().count, 31);
   EXPECT_EQ(api_.events().front().first_seen, first);
   EXPECT_EQ(api_.events().front().last_seen, first + seconds{30});
-}
-
-TEST_F(EventSinkTest, AnHourOfRepeatsIsAboutACallAMinute) {
+  api_.clear_calls();
   for (int i = 0; i < 3600; ++i) {
     emit("rs");
     step();
     clock_.advance(seconds{1});
   }
-  EXPECT_LE(api_.calls().size(), 61U);
-  EXPECT_GE(api_.calls().size(), 55U);
+  EXPECT_LE(api_.writes(), 61) << "an hour of them";
+  EXPECT_GE(api_.writes(), 55);
 }
 
 TEST_F(EventSinkTest, NewsAfterALongSilenceIsNewAgain) {
@@ -162,17 +151,15 @@ TEST_F(EventSinkTest, NewsAfterALongSilenceIsNewAgain) {
 }
 
 TEST_F(EventSinkTest, AStormCostsTheBurstAndThenOneInTenSeconds) {
-  for (int i = 0; i < 100; ++i) {
-    emit(std::to_string(i));
-  }
+  emit_many(100);
   EXPECT_EQ(step(), clock_.now().steady);
-  EXPECT_EQ(api_.calls().size(), 4U) << "a step makes few calls";
-  const SteadyTime next = settle();
-  EXPECT_EQ(api_.calls().size(), 25U);
-  EXPECT_EQ(next, clock_.now().steady + seconds{10});
+  EXPECT_LE(api_.writes(), 4) << "a step makes few calls";
+  settle();
+  const int burst = api_.writes();
+  EXPECT_LE(burst, 30);
   run(minutes{5});
-  EXPECT_GE(api_.calls().size(), 25U + 29U);
-  EXPECT_LE(api_.calls().size(), 25U + 31U);
+  EXPECT_GE(api_.writes(), burst + 29);
+  EXPECT_LE(api_.writes(), burst + 31);
   run(hours{1});
   EXPECT_EQ(api_.events().size(), 100U);  // late, but none is lost
   EXPECT_EQ(sink_.dropped(), 0U);
@@ -184,23 +171,17 @@ TEST_F(EventSinkTest, AStormOfPodsDelaysNoNewsOfTheNode) {
                "words", std::to_string(i), clock_.now());
   }
   run(minutes{5});
-  const auto before = api_.calls().size();
-  EXPECT_LE(before, 15U + 31U);
-  for (int i = 0; i < 10; ++i) {
-    emit(std::to_string(i));
-  }
+  EXPECT_LE(api_.writes(), 60);
+  emit_many(10);
   settle();
   const auto events = api_.events();
-  EXPECT_EQ(std::count_if(events.begin(), events.end(),
-                          [](const auto& event) { return event.about.kind == "Node"; }),
-            10);
+  EXPECT_EQ(std::ranges::count(events, "Node", [](const auto& one) { return one.about.kind; }), 10);
 }
 
 TEST_F(EventSinkTest, WhatIsRememberedIsBounded) {
-  for (int i = 0; i < 300; ++i) {
-    emit(std::to_string(i));
-  }
-  EXPECT_EQ(sink_.dropped(), 300U - 256U);
+  emit_many(1000);
+  EXPECT_GT(sink_.dropped(), 500U);
+  EXPECT_LT(sink_.dropped(), 1000U);
 }
 
 TEST_F(EventSinkTest, LongTextIsCut) {
@@ -224,85 +205,67 @@ TEST_F(EventSinkTest, AnExpiredEventIsMadeAgain) {
   EXPECT_EQ(sink_.dropped(), 0U);
 }
 
-TEST_F(EventSinkTest, AnApiServerThatIsAwayGetsItLater) {
+TEST_F(EventSinkTest, AnApiServerThatIsAwayGetsItLaterAndIsAskedForOneOnly) {
   for (const Code code : {Code::kUnavailable, Code::kTimeout}) {
     api_.fail_always(Error{code, "away"});
+    api_.clear_calls();
     emit(std::to_string(static_cast<int>(code)));
+    emit(std::to_string(static_cast<int>(code)) + "b");
     const SteadyTime next = step();
-    EXPECT_EQ(next, clock_.now().steady + seconds{10});
-    clock_.advance(seconds{5});
+    EXPECT_GE(next, clock_.now().steady + seconds{5});
+    EXPECT_LE(next, clock_.now().steady + seconds{20});
+    clock_.advance(seconds{4});
     step();  // too early
+    EXPECT_EQ(api_.writes(), 1);
     api_.fail_always(std::nullopt);
     run(minutes{1});
   }
-  EXPECT_EQ(api_.events().size(), 2U);
+  EXPECT_EQ(api_.events().size(), 4U);
   EXPECT_EQ(sink_.dropped(), 0U);
 }
 
-// As a signal ends a call that is under way.
 TEST_F(EventSinkTest, ACancelledCallLosesNothing) {
   api_.fail_always(Error{Code::kCancelled, "cancelled"});
-  emit("a");
-  emit("b");
+  emit_many(2);
   step();
-  EXPECT_EQ(api_.calls().size(), 1U) << "nor is the next one tried";
+  EXPECT_EQ(api_.writes(), 1) << "nor is the next one tried";
   api_.fail_always(std::nullopt);
   step();
   EXPECT_EQ(api_.events().size(), 2U);
   EXPECT_EQ(sink_.dropped(), 0U);
 }
 
-TEST_F(EventSinkTest, AnApiServerThatIsAwayIsAskedForOneEventOnly) {
-  api_.fail_always(Error{Code::kUnavailable, "away"});
-  for (int i = 0; i < 10; ++i) {
-    emit(std::to_string(i));
-  }
-  step();
-  EXPECT_EQ(api_.calls().size(), 1U);
-  clock_.advance(seconds{5});
-  step();
-  EXPECT_EQ(api_.calls().size(), 1U) << "nor is it asked for another one before it is time";
-}
-
 TEST_F(EventSinkTest, APauseThatTheApiServerAsksForIsKept) {
   api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
-  emit("a");
-  emit("b");
-  EXPECT_EQ(step(), clock_.now().steady + seconds{40});
+  emit_many(2);
+  EXPECT_GE(step(), clock_.now().steady + seconds{40});
   clock_.advance(seconds{39});
   step();
-  EXPECT_EQ(api_.calls().size(), 1U);
+  EXPECT_EQ(api_.writes(), 1);
   run(minutes{1});
   EXPECT_EQ(api_.events().size(), 2U);
 }
 
 // EventRateLimit for one namespace, say.
-TEST_F(EventSinkTest, AnEventThatAlwaysFailsHoldsUpNoOther) {
-  api_.fail_calls("create a-first", Error{Code::kUnavailable, "429 Too Many Requests"});
-  sink_.emit({"Node", "", "a-first", "a"}, true, "R", "m", "k", clock_.now());
-  sink_.emit({"Node", "", "b", "b"}, true, "R", "m", "k", clock_.now());
-  sink_.emit({"Node", "", "c", "c"}, true, "R", "m", "k", clock_.now());
-  run(minutes{5});
-  EXPECT_EQ(api_.events().size(), 2U);
-}
-
-TEST_F(EventSinkTest, EventsOfANamespaceThatAlwaysFailHoldUpNoOther) {
+TEST_F(EventSinkTest, EventsThatAlwaysFailHoldUpNoOther) {
   api_.fail_calls("create full", Error{Code::kUnavailable, "429 Too Many Requests"});
+  emit_about("full-first");
+  emit_about("b");
   for (int i = 0; i < 6; ++i) {
-    const std::string name = "full-" + std::to_string(i);
-    sink_.emit({"Node", "full", name, name}, true, "R", "m", "k", clock_.now());
+    emit_about("full-" + std::to_string(i), "full");
   }
   step();
-  sink_.emit({"Node", "", "z", "z"}, true, "R", "m", "k", clock_.now());
+  emit_about("c");
   run(minutes{5});
-  EXPECT_EQ(api_.events().size(), 1U);
+  EXPECT_EQ(api_.events().size(), 2U);
 }
 
 TEST_F(EventSinkTest, RetriesAreSpread) {
   EventSink late{api_, "n2", [] { return 0.5; }};
   api_.fail_always(Error{Code::kUnavailable, "away"});
   late.emit({"Node", "", "n2", "n2"}, true, "R", "m", "k", clock_.now());
-  EXPECT_EQ(late.step(clock_.now()), clock_.now().steady + seconds{15});
+  emit("k");
+  EXPECT_GT(late.step(clock_.now()), step());
 }
 
 TEST_F(EventSinkTest, ARefusedEventIsDroppedAndCounted) {
@@ -317,14 +280,14 @@ TEST_F(EventSinkTest, ARefusedEventIsDroppedAndCounted) {
   EXPECT_EQ(api_.events().front().count, 2);
 }
 
-// The answer to a create got lost: the Event is there when it is sent again.
 TEST_F(EventSinkTest, AnEventThatExistsAlreadyIsUpdated) {
   emit("rs");
   step();
   const kube::Event stored = api_.events().front();
   EventSink again{api_, "n1.example", [] { return 0.0; }};
-  again.emit({"Node", "", "n1", "n1"}, true, "SlurmDrained", "words", "rs", clock_.now());
-  again.emit({"Node", "", "n1", "n1"}, true, "SlurmDrained", "words", "rs", clock_.now());
+  for (int i = 0; i < 2; ++i) {
+    again.emit({"Node", "", "n1", "n1"}, true, "SlurmDrained", "words", "rs", clock_.now());
+  }
   EXPECT_EQ(again.step(clock_.now()), kNever);  // same time and number: the same name
   ASSERT_EQ(api_.events().size(), 1U);
   EXPECT_EQ(api_.events().front().name, stored.name);
