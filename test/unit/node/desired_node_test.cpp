@@ -34,10 +34,6 @@ Metal3Facts metal3() {
   return facts;
 }
 
-TEST(DesiredNodeTest, SameFactsSameNode) {
-  EXPECT_EQ(desired(good_facts()), desired(good_facts()));
-}
-
 TEST(DesiredNodeTest, Labels) {
   EXPECT_THAT(
       desired(good_facts()).labels,
@@ -56,14 +52,14 @@ TEST(DesiredNodeTest, LabelsFollowThePolicy) {
   NodePolicy policy = policy_for("n1");
   policy.exclude_from_disruption = false;
   policy.labels = {{"topology.kubernetes.io/zone", "hall-2"}, {"type", "mine"}};
-  const auto labels = desired(good_facts(), policy).labels;
-  EXPECT_THAT(labels, Not(Contains(Key("node.kubernetes.io/exclude-disruption"))));
-  EXPECT_THAT(labels, Contains(Pair("topology.kubernetes.io/zone", "hall-2")));
-  EXPECT_THAT(labels, Contains(Pair("type", "virtual-kubelet")));
-}
-
-// One value that is no label value would make the API server refuse the whole Node.
-TEST(DesiredNodeTest, ALabelThatIsNoneIsLeftOut) {
+  const DesiredNode node = desired(good_facts(), policy);
+  EXPECT_THAT(node.labels, Not(Contains(Key("node.kubernetes.io/exclude-disruption"))));
+  EXPECT_THAT(node.labels, Contains(Pair("topology.kubernetes.io/zone", "hall-2")));
+  EXPECT_THAT(node.labels, Contains(Pair("type", "virtual-kubelet")));
+  EXPECT_EQ(node.annotations.at("slurmlet.io/configured-labels"),
+            "topology.kubernetes.io/zone,type");
+  EXPECT_FALSE(desired(good_facts()).annotations.contains("slurmlet.io/configured-labels"));
+  // One value that is no label value would make the API server refuse the whole Node.
   HostFacts facts = good_facts();
   facts.machine.architecture = "";
   const auto labels = desired(facts, policy_for(std::string(100, 'n'))).labels;
@@ -153,29 +149,20 @@ TEST(DesiredNodeTest, AllocationIsMissingWhereItIsNotKnown) {
   EXPECT_FALSE(annotations.contains("slurmlet.io/slurm-allocated-memory"));
 }
 
-struct UsedRow {
-  std::vector<Gres> gres;
-  std::vector<Gres> used;
-  const char* gpus;  // "" = no annotation
-};
-
 TEST(DesiredNodeTest, AllocatedGpusAreWholeOnes) {
-  const UsedRow kRows[] = {
-      {{{"gpu", "a100", 4}}, {{"gpu", "a100", 0}}, "0"},
-      {{{"gpu", "a100", 4}}, {{"gpu", "a100", 3}, {"shard", "a100", 8}}, "3"},
-      {{{"gpu", "a100", 2}, {"gpu", "h100", 2}}, {{"gpu", "a100", 1}, {"gpu", "h100", 2}}, "3"},
-      {{{"gpu", "h200", 2}, {"gpu", "h200_3g.71gb", 4}},
-       {{"gpu", "h200", 1}, {"gpu", "h200_3g.71gb", 4}},
-       "1"},
-      {{{"gpu", "a100", 4}}, {}, ""},                // not told
-      {{}, {{"gpu", "", 0}, {"shard", "", 0}}, ""},  // Slurm lists every kind on every node
-      {{{"nic", "", 4}}, {{"nic", "", 4}}, ""},
-  };
-  for (const UsedRow& row : kRows) {
+  const std::tuple<const char*, const char*, const char*> kRows[] = {
+      {"gpu:a100:4", "gpu:a100:0", "0"},
+      {"gpu:a100:4", "gpu:a100:3,shard:a100:8", "3"},
+      {"gpu:a100:2,gpu:h100:2", "gpu:a100:1,gpu:h100:2", "3"},
+      {"gpu:h200:2,gpu:h200_3g.71gb:4", "gpu:h200:1,gpu:h200_3g.71gb:4", "1"},
+      {"gpu:a100:4", "", ""},     // not told
+      {"", "gpu:0,shard:0", ""},  // Slurm lists every kind on every node
+      {"nic:4", "nic:4", ""}};
+  for (const auto& [gres, used, gpus] : kRows) {
     HostFacts facts = good_facts();
-    facts.slurm.record->gres = row.gres;
-    facts.slurm.record->gres_used = row.used;
-    EXPECT_EQ(desired(facts).annotations["slurmlet.io/slurm-allocated-gpus"], row.gpus);
+    facts.slurm.record->gres = gres_of(gres);
+    facts.slurm.record->gres_used = gres_of(used);
+    EXPECT_EQ(desired(facts).annotations["slurmlet.io/slurm-allocated-gpus"], gpus);
   }
 }
 
@@ -201,12 +188,6 @@ TEST(DesiredNodeTest, GpuHealthStandsBeforeReadyWhereThereAreGpus) {
   EXPECT_EQ(conditions.back().type, "Ready");
 }
 
-TEST(DesiredNodeTest, WithoutFactsNoAnnotationsOfThem) {
-  const DesiredNode node = desired(HostFacts{});
-  EXPECT_THAT(node.annotations, UnorderedElementsAre(Pair("slurmlet.io/version", "0.1.0")));
-  EXPECT_FALSE(node.slurm_facts_known);
-}
-
 TEST(DesiredNodeTest, PublishedGpuResourcesAreNamedOnce) {
   HostFacts facts = good_facts();
   facts.slurm.record->gres = {
@@ -215,83 +196,52 @@ TEST(DesiredNodeTest, PublishedGpuResourcesAreNamedOnce) {
             "nvidia.com/gpu,nvidia.com/mig-3g.71gb");
 }
 
-TEST(DesiredNodeTest, Taints) {
-  EXPECT_THAT(desired(good_facts()).taints,
+TEST(DesiredNodeTest, TaintsAndThenTheConfiguredOnes) {
+  NodePolicy policy = policy_for("n1");
+  policy.taints = {{"site.example/hpc", "yes", "NoSchedule"}};
+  EXPECT_THAT(desired(good_facts(), policy).taints,
               ElementsAre(Taint{"virtual-kubelet.io/provider", "slurm", "NoSchedule"},
-                          Taint{"virtual-kubelet.io/provider", "slurm", "NoExecute"}));
+                          Taint{"virtual-kubelet.io/provider", "slurm", "NoExecute"},
+                          policy.taints.front()));
 }
 
-struct AddressRow {
-  const char* node_ip;
-  bool metal3;
-  std::vector<std::string> machine;
-  const char* wanted;  // "" = no InternalIP
-};
-
 TEST(DesiredNodeTest, InternalIp) {
-  const AddressRow kRows[] = {
-      {"", false, {"192.0.2.101", "198.51.100.7"}, "192.0.2.101"},
-      {"192.0.2.55", false, {"192.0.2.101"}, "192.0.2.55"},
-      {"192.0.2.55", true, {"198.51.100.7"}, "192.0.2.55"},
+  const struct {
+    std::vector<std::string> node_ips;
+    bool metal3;
+    std::vector<std::string> machine;
+    std::vector<std::string> wanted;
+  } kRows[] = {
+      {{}, false, {"192.0.2.101", "198.51.100.7"}, {"192.0.2.101"}},
+      {{"192.0.2.55"}, false, {"192.0.2.101"}, {"192.0.2.55"}},
+      {{"192.0.2.55"}, true, {"198.51.100.7"}, {"192.0.2.55"}},
+      {{"192.0.2.55", "2001:db8::5"}, true, {"198.51.100.7"}, {"192.0.2.55", "2001:db8::5"}},
       // an address of the metadata counts only if the machine has it
-      {"", true, {"192.0.2.101", "198.51.100.7"}, "198.51.100.7"},
-      {"", true, {"192.0.2.101", "198.51.100.7", "203.0.113.9"}, "203.0.113.9"},
-      {"", true, {"192.0.2.101"}, "192.0.2.101"},
-      {"", true, {}, ""},
-      {"", false, {}, ""},
-      {"", false, {"2001:db8::5"}, "2001:db8::5"},
+      {{}, true, {"192.0.2.101", "198.51.100.7"}, {"198.51.100.7"}},
+      {{}, true, {"192.0.2.101", "198.51.100.7", "203.0.113.9"}, {"203.0.113.9"}},
+      {{}, true, {"192.0.2.101"}, {"192.0.2.101"}},
+      {{}, true, {}, {}},
+      {{}, false, {}, {}},
+      {{}, false, {"2001:db8::5"}, {"2001:db8::5"}},
   };
-  for (const AddressRow& row : kRows) {
+  for (const auto& row : kRows) {
     HostFacts facts = good_facts();
     facts.machine.ip_addresses = row.machine;
     if (row.metal3) {
       facts.metal3 = metal3();
     }
     NodePolicy policy = policy_for("n1");
-    if (*row.node_ip != '\0') {
-      policy.node_ips = {row.node_ip};
+    policy.node_ips = row.node_ips;
+    std::vector<Address> wanted;
+    for (const auto& ip : row.wanted) {
+      wanted.push_back({"InternalIP", ip});
     }
-    std::vector<Address> wanted{{"Hostname", "n1"}};
-    if (*row.wanted != '\0') {
-      wanted.insert(wanted.begin(), {"InternalIP", row.wanted});
-    }
-    EXPECT_EQ(desired(facts, policy).addresses, wanted) << row.wanted;
+    policy.publish_hostname = false;
+    EXPECT_EQ(desired(facts, policy).addresses, wanted);
+    policy.publish_hostname = true;
+    wanted.push_back({"Hostname", "n1"});
+    EXPECT_EQ(desired(facts, policy).addresses, wanted);
   }
-}
-
-TEST(DesiredNodeTest, TwoInternalIpsWhereTheyAreConfigured) {
-  HostFacts facts = good_facts();
-  facts.metal3 = metal3();
-  NodePolicy policy = policy_for("n1");
-  policy.node_ips = {"192.0.2.55", "2001:db8::5"};
-  EXPECT_THAT(desired(facts, policy).addresses,
-              ElementsAre(Address{"InternalIP", "192.0.2.55"}, Address{"InternalIP", "2001:db8::5"},
-                          Address{"Hostname", "n1"}));
-}
-
-TEST(DesiredNodeTest, ConfiguredTaintsFollowOurOwn) {
-  NodePolicy policy = policy_for("n1");
-  policy.taints = {{"site.example/hpc", "yes", "NoSchedule"}};
-  const auto taints = desired(good_facts(), policy).taints;
-  ASSERT_EQ(taints.size(), 3U);
-  EXPECT_EQ(taints.back(), policy.taints.front());
-}
-
-TEST(DesiredNodeTest, SwapIsThereWhereTheMachineHasSome) {
-  HostFacts facts = good_facts();
-  EXPECT_EQ(desired(facts).node_info.swap_bytes, std::nullopt);
-  facts.machine.swap_bytes = 0;
-  EXPECT_EQ(desired(facts).node_info.swap_bytes, std::nullopt);
-  facts.machine.swap_bytes = 4096;
-  EXPECT_EQ(desired(facts).node_info.swap_bytes, 4096);
-}
-
-TEST(DesiredNodeTest, ConfiguredLabelsAreRemembered) {
-  NodePolicy policy = policy_for("n1");
-  policy.labels = {{"rack", "r1"}, {"site.example/row", "7"}};
-  EXPECT_EQ(desired(good_facts(), policy).annotations.at("slurmlet.io/configured-labels"),
-            "rack,site.example/row");
-  EXPECT_FALSE(desired(good_facts()).annotations.contains("slurmlet.io/configured-labels"));
 }
 
 TEST(DesiredNodeTest, ALongReasonDoesNotCutOffHowManyJobsRun) {
@@ -305,11 +255,9 @@ TEST(DesiredNodeTest, ALongReasonDoesNotCutOffHowManyJobsRun) {
   facts.jobs->jobs = 30;
   NodePolicy policy = policy_for("n1");
   policy.publish_job_ids = true;
-  const auto conditions = desired(facts, policy).conditions;
-  const auto drain = std::ranges::find(conditions, "SlurmNodeStateDrain", &Condition::type);
-  ASSERT_NE(drain, conditions.end());
-  EXPECT_THAT(drain->message, HasSubstr("xxx...\"; 30 jobs are still running (4000000, "));
-  EXPECT_THAT(drain->message, EndsWith("4000019, and 10 more)"));
+  const auto drain = condition_of(desired(facts, policy).conditions, "SlurmNodeStateDrain");
+  EXPECT_THAT(drain.message, HasSubstr("30 jobs are still running (4000000, "));
+  EXPECT_THAT(drain.message, EndsWith("4000019, and 10 more)"));
 }
 
 // Whatever Slurm, Metal3 or the machine say.
@@ -365,16 +313,11 @@ TEST(DesiredNodeTest, AllTextsArePlainAndShort) {
   EXPECT_TRUE(node.annotations.at("slurmlet.io/slurm-partitions").ends_with("part [1m"));
 }
 
-TEST(DesiredNodeTest, TheHostnameAddressCanBeLeftOut) {
-  NodePolicy policy = policy_for("n1");
-  policy.publish_hostname = false;
-  EXPECT_THAT(desired(good_facts(), policy).addresses,
-              ElementsAre(Address{"InternalIP", "192.0.2.101"}));
-}
-
 TEST(DesiredNodeTest, NodeInfo) {
   NodePolicy policy = policy_for("n1");
-  const NodeInfo info = desired(good_facts(), policy).node_info;
+  HostFacts facts = good_facts();
+  facts.machine.swap_bytes = 0;
+  const NodeInfo info = desired(facts, policy).node_info;
   EXPECT_EQ(info.machine_id, "4f2a");
   EXPECT_EQ(info.system_uuid, "8b2a2f8a-0000-4000-8000-000000000001");
   EXPECT_EQ(info.boot_id, "b007");
@@ -385,9 +328,11 @@ TEST(DesiredNodeTest, NodeInfo) {
   EXPECT_EQ(info.container_runtime_version, "slurm://22.05.8");
   EXPECT_EQ(info.kubelet_version, "");
   EXPECT_EQ(info.kube_proxy_version, "");
+  EXPECT_EQ(info.swap_bytes, std::nullopt) << "there is none";
   policy.kubelet_version = "v1.36.3";
-  EXPECT_EQ(desired(good_facts(), policy).node_info.kubelet_version, "v1.36.3");
-  EXPECT_EQ(desired(HostFacts{}, policy).node_info.container_runtime_version, "slurm://unknown");
+  facts.machine.swap_bytes = 4096;
+  EXPECT_EQ(desired(facts, policy).node_info.kubelet_version, "v1.36.3");
+  EXPECT_EQ(desired(facts, policy).node_info.swap_bytes, 4096);
 }
 
 TEST(DesiredNodeTest, PolicyPassesThrough) {
@@ -433,13 +378,6 @@ TEST(DesiredNodeTest, SlurmsConditionsAreProvisionalUntilItWasAsked) {
   EXPECT_TRUE(desired(facts).slurm_facts_known);
 }
 
-TEST(DesiredNodeTest, PodsAreZeroInBothMaps) {
-  for (const HostFacts& facts : {HostFacts{}, good_facts()}) {
-    EXPECT_EQ(desired(facts).capacity.at("pods"), "0");
-    EXPECT_EQ(desired(facts).allocatable.at("pods"), "0");
-  }
-}
-
 // --- made anew only where something has changed
 
 struct Change {
@@ -482,12 +420,16 @@ TEST(DesiredNodeMakerTest, MakesItAnewWhereSomethingHasChanged) {
   }
 }
 
-// Facts without anything in them are facts as well.
 TEST(DesiredNodeMakerTest, TheFirstIsMadeWhateverIsKnown) {
   const NodePolicy policy = policy_for("n1");
   DesiredNodeMaker maker{policy, "0.1.0"};
-  EXPECT_EQ(maker.follow({}, {}), desired({}));
+  const auto node = maker.follow({}, {});
+  ASSERT_TRUE(node);
+  EXPECT_EQ(*node, desired({}));
   EXPECT_EQ(maker.follow({}, {}), std::nullopt);
+  EXPECT_THAT(node->annotations, UnorderedElementsAre(Pair("slurmlet.io/version", "0.1.0")));
+  EXPECT_EQ(node->node_info.container_runtime_version, "slurm://unknown");
+  EXPECT_FALSE(node->slurm_facts_known);
 }
 
 }  // namespace desired_node_test

@@ -10,6 +10,7 @@ namespace slurmlet::node {
 namespace node_diff_test {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::StartsWith;
@@ -41,14 +42,18 @@ HostFacts with_gpus(std::vector<Gres> gres) {
   return facts;
 }
 
+HostFacts with_all_labels() {
+  HostFacts facts = with_gpus({{"gpu", "a100", 4}});
+  facts.slurm.record->active_features = {"ib"};
+  return facts;
+}
+
 TEST(NodeDiffTest, NoChangeIsAHeartbeatOnly) {
   const NodePatch patch = diff(observed_from(desired(), kThen), desired());
   EXPECT_FALSE(patch.has_changes);
   EXPECT_EQ(patch.uid, "uid-1");
-  EXPECT_THAT(patch.labels, IsEmpty());
-  EXPECT_THAT(patch.annotations, IsEmpty());
-  EXPECT_THAT(patch.capacity, IsEmpty());
-  EXPECT_THAT(patch.allocatable, IsEmpty());
+  EXPECT_TRUE(patch.labels.empty() && patch.annotations.empty());
+  EXPECT_TRUE(patch.capacity.empty() && patch.allocatable.empty());
   EXPECT_THAT(patch.removed_conditions, IsEmpty());
   EXPECT_FALSE(patch.addresses || patch.node_info || patch.kubelet_port);
   EXPECT_EQ(patch.conditions.size(), desired().conditions.size());
@@ -58,13 +63,16 @@ TEST(NodeDiffTest, NoChangeIsAHeartbeatOnly) {
   }
 }
 
-TEST(NodeDiffTest, WhatAPatchIsForIsNoHeartbeat) {
+TEST(NodeDiffTest, WhatAPatchIsForIsNoHeartbeatAndNotWhatIsKnown) {
   ObservedNode observed = observed_from(desired(), kThen);
+  observed.labels.erase("type");
+  const NodePatch known = diff(observed, desired());
+  ASSERT_EQ(example_of(known), "the label type");
+  EXPECT_EQ(example_of(known, known), "");
   observed.conditions.front().condition.status = "Unknown";
-  const NodePatch patch = diff(observed, desired());
   const std::string type = observed.conditions.front().condition.type;
-  EXPECT_EQ(example_of(patch), "the condition " + type);
-  const NodePatch changes = changes_of(patch);
+  EXPECT_EQ(example_of(diff(observed, desired()), known), "the condition " + type);
+  const NodePatch changes = changes_of(diff(observed, desired()));
   ASSERT_EQ(changes.conditions.size(), 1U);
   EXPECT_EQ(changes.conditions.front().condition.type, type);
   EXPECT_EQ(changes.conditions.front().last_heartbeat_time, "");
@@ -74,17 +82,6 @@ TEST(NodeDiffTest, WhatAPatchIsForIsNoHeartbeat) {
   const std::string shown = example_of(diff(observed, desired()));
   EXPECT_THAT(shown, StartsWith("the condition SlurmNodeStateX xxx"));
   EXPECT_LT(shown.size(), 120U);
-}
-
-TEST(NodeDiffTest, WhatAPatchIsForCanLeaveOutWhatIsKnown) {
-  ObservedNode observed = observed_from(desired(), kThen);
-  observed.labels.erase("type");
-  const NodePatch known = diff(observed, desired());
-  ASSERT_EQ(example_of(known), "the label type");
-  EXPECT_EQ(example_of(known, known), "");
-  observed.conditions.front().condition.status = "Unknown";
-  EXPECT_EQ(example_of(diff(observed, desired()), known),
-            "the condition " + observed.conditions.front().condition.type);
 }
 
 // By the annotation no name of somebody else's comes into the Node: the API server takes any.
@@ -121,8 +118,9 @@ TEST(NodeDiffTest, WhatOthersWroteStays) {
   observed.annotations["slurmlet.io/drain-policy"] = "wait";
   observed.conditions.push_back({{"GPUHealthy", "True", "X", "x"}, kThen});
   observed.taints.push_back({"maintenance", "", "NoExecute"});
-  observed.capacity["example.org/fpga"] = "2";
-  observed.allocatable["example.org/fpga"] = "2";
+  for (const char* device : {"example.org/fpga", "amd.com/gpu"}) {  // a device plugin's
+    observed.capacity[device] = observed.allocatable[device] = "2";
+  }
   observed.unschedulable = true;
   const NodePatch patch = diff(observed, desired());
   EXPECT_FALSE(patch.has_changes);
@@ -134,40 +132,25 @@ TEST(NodeDiffTest, TransitionTimeMovesWithTheStatusOnly) {
   HostFacts facts = good_facts();
   facts.slurmd.version = "23.02.7";  // another message, the same status
   facts.slurm.record->state.base = "DOWN";
-  facts.slurm.record->version = "";
-  const NodePatch patch = diff(observed, desired(facts));
+  NodePatch patch = diff(observed, desired(facts));
   EXPECT_TRUE(patch.has_changes);
   EXPECT_EQ(patched(patch, "SlurmdReady")->last_transition_time, kThen);
-  EXPECT_EQ(patched(patch, "SlurmdReady")->condition.message,
-            "slurmd 23.02.7 is running and responding to slurmctld");
+  EXPECT_THAT(patched(patch, "SlurmdReady")->condition.message, HasSubstr("23.02.7"));
   EXPECT_EQ(patched(patch, "SlurmNodeStateDown")->condition.status, "True");
   EXPECT_EQ(patched(patch, "SlurmNodeStateDown")->last_transition_time, kNow);
   EXPECT_EQ(patched(patch, "SlurmNodeStateIdle")->last_transition_time, kNow);
   EXPECT_EQ(patched(patch, "Ready")->last_transition_time, kThen);
-}
-
-TEST(NodeDiffTest, AMissingTransitionTimeIsSet) {
-  ObservedNode observed = observed_from(desired(), "");
-  const NodePatch patch = diff(observed, desired());
-  EXPECT_EQ(patched(patch, "Ready")->last_transition_time, kNow);
-}
-
-// The node lifecycle controller overwrites our conditions when we were silent for too long.
-TEST(NodeDiffTest, ConditionsThatTheControllerMadeUnknownAreTakenBack) {
-  ObservedNode observed = observed_from(desired(), kThen);
-  observed.conditions.back().condition = {"Ready", "Unknown", "NodeStatusUnknown", "stopped"};
-  const NodePatch patch = diff(observed, desired());
+  patch = diff(observed_from(desired(), ""), desired());
+  EXPECT_EQ(patched(patch, "Ready")->last_transition_time, kNow) << "a missing one is set";
+  observed.conditions.erase(observed.conditions.begin());
+  patch = diff(observed, desired());
   EXPECT_TRUE(patch.has_changes);
+  EXPECT_EQ(patched(patch, "NetworkUnavailable")->last_transition_time, kNow) << "is added";
+  // The node lifecycle controller overwrites ours when we were silent for too long.
+  observed.conditions.back().condition = {"Ready", "Unknown", "NodeStatusUnknown", "stopped"};
+  patch = diff(observed, desired());
   EXPECT_EQ(patched(patch, "Ready")->condition.status, "True");
   EXPECT_EQ(patched(patch, "Ready")->last_transition_time, kNow);
-}
-
-TEST(NodeDiffTest, AMissingConditionIsAdded) {
-  ObservedNode observed = observed_from(desired(), kThen);
-  observed.conditions.erase(observed.conditions.begin());
-  const NodePatch patch = diff(observed, desired());
-  EXPECT_TRUE(patch.has_changes);
-  EXPECT_EQ(patched(patch, "NetworkUnavailable")->last_transition_time, kNow);
 }
 
 TEST(NodeDiffTest, ProvisionalConditionsGiveWay) {
@@ -215,7 +198,7 @@ TEST(NodeDiffTest, OwnKeysThatAreOverAreRemoved) {
 }
 
 TEST(NodeDiffTest, NothingIsRemovedBeforeSlurmHasTold) {
-  HostFacts facts = with_gpus({{"gpu", "a100", 4}});
+  HostFacts facts = with_all_labels();
   facts.slurm.record->reason = "bad dimm";
   const ObservedNode observed = observed_from(desired(facts), kThen);
   for (const auto& failure :
@@ -223,12 +206,15 @@ TEST(NodeDiffTest, NothingIsRemovedBeforeSlurmHasTold) {
     HostFacts early = good_facts();
     early.slurm = {};
     early.slurm.failure = failure;
+    early.slurmd.version = "";
+    early.slurm_conf = {};
     const NodePatch patch = diff(observed, desired(early));
-    EXPECT_THAT(patch.annotations, IsEmpty());
-    EXPECT_THAT(patch.labels, IsEmpty());
-    EXPECT_THAT(patch.capacity, IsEmpty());
-    EXPECT_THAT(patch.allocatable, IsEmpty());
+    EXPECT_TRUE(patch.labels.empty() && patch.annotations.empty());
+    EXPECT_TRUE(patch.capacity.empty() && patch.allocatable.empty());
   }
+  facts.slurm.record->partitions_known = false;  // another node's, slurmrestd before 25.05.4
+  facts.slurm.record->partitions = {"wrong"};
+  EXPECT_THAT(diff(observed, desired(facts)).labels, IsEmpty());
 }
 
 // What a daemon knows in its first moments, on a Node that an earlier one knew all about.
@@ -288,52 +274,33 @@ TEST(NodeDiffTest, ChangedLabelsAndAnnotationsOnlyAreSent) {
 
 TEST(NodeDiffTest, AGoneGpuBecomesZeroAndStaysListed) {
   ObservedNode observed = observed_from(desired(with_gpus({{"gpu", "a100", 4}})), kThen);
+  NodePatch patch = diff(observed, desired(with_gpus({{"gpu", "mi300x", 8}})));
+  EXPECT_THAT(patch.capacity,
+              UnorderedElementsAre(Pair("nvidia.com/gpu", "0"), Pair("amd.com/gpu", "8")));
+  EXPECT_EQ(patch.annotations.at("slurmlet.io/gpu-resources"), "amd.com/gpu,nvidia.com/gpu");
   const DesiredNode without = desired(with_gpus({}));
-  const NodePatch patch = diff(observed, without);
+  patch = diff(observed, without);
   EXPECT_THAT(patch.capacity, UnorderedElementsAre(Pair("nvidia.com/gpu", "0")));
   EXPECT_THAT(patch.allocatable, UnorderedElementsAre(Pair("nvidia.com/gpu", "0")));
   EXPECT_FALSE(patch.annotations.contains("slurmlet.io/gpu-resources"));
   // and then it is settled
-  observed.capacity["nvidia.com/gpu"] = "0";
-  observed.allocatable["nvidia.com/gpu"] = "0";
-  observed.annotations.erase("slurmlet.io/slurm-gres");
-  observed.labels.erase("slurmlet.io/gpu-type");
-  observed.labels.erase("gpu-type.slurmlet.io/a100");
-  observed.conditions = observed_from(without, kThen).conditions;
+  const auto listed = observed.annotations.at("slurmlet.io/gpu-resources");
+  observed = observed_from(without, kThen);
+  observed.annotations["slurmlet.io/gpu-resources"] = listed;
+  observed.capacity["nvidia.com/gpu"] = observed.allocatable["nvidia.com/gpu"] = "0";
   EXPECT_FALSE(diff(observed, without).has_changes);
 }
 
-TEST(NodeDiffTest, AnExchangedGpuIsAddedToTheList) {
-  const ObservedNode observed = observed_from(desired(with_gpus({{"gpu", "a100", 4}})), kThen);
-  const NodePatch patch = diff(observed, desired(with_gpus({{"gpu", "mi300x", 8}})));
-  EXPECT_THAT(patch.capacity,
-              UnorderedElementsAre(Pair("nvidia.com/gpu", "0"), Pair("amd.com/gpu", "8")));
-  EXPECT_EQ(patch.annotations.at("slurmlet.io/gpu-resources"), "amd.com/gpu,nvidia.com/gpu");
-}
-
-// A device plugin's resource that we never published is none of our business.
-TEST(NodeDiffTest, AnotherWritersGpuIsNotTouched) {
-  ObservedNode observed = observed_from(desired(), kThen);
-  observed.capacity["amd.com/gpu"] = "8";
-  observed.allocatable["amd.com/gpu"] = "8";
-  EXPECT_FALSE(diff(observed, desired()).has_changes);
-}
-
-TEST(NodeDiffTest, AddressesAreReplacedAsAWhole) {
+TEST(NodeDiffTest, AddressesAreReplacedAsAWholeAndSoAreNodeInfoAndPort) {
   ObservedNode observed = observed_from(desired(), kThen);
   observed.addresses = {{"InternalIP", "192.0.2.9"}, {"Hostname", "n1"}};
-  const NodePatch patch = diff(observed, desired());
-  EXPECT_EQ(patch.addresses, desired().addresses);
-  EXPECT_TRUE(patch.has_changes);
-}
-
-TEST(NodeDiffTest, NodeInfoAndPort) {
-  ObservedNode observed = observed_from(desired(), kThen);
+  EXPECT_EQ(diff(observed, desired()).addresses, desired().addresses);
+  EXPECT_TRUE(diff(observed, desired()).has_changes);
+  observed = observed_from(desired(), kThen);
   observed.node_info.boot_id = "earlier";
   observed.kubelet_port = 10250;
   const NodePatch patch = diff(observed, desired());
-  ASSERT_TRUE(patch.node_info);
-  EXPECT_EQ(patch.node_info->boot_id, "b007");
+  EXPECT_EQ(patch.node_info, desired().node_info);
   EXPECT_EQ(patch.kubelet_port, 0);
   EXPECT_TRUE(patch.has_changes);
 }
@@ -355,20 +322,16 @@ TEST(NodeDiffTest, LabelsThatLeftTheConfigurationAreRemoved) {
   EXPECT_THAT(patch.annotations, ElementsAre(Pair("slurmlet.io/configured-labels", std::nullopt)));
 }
 
-TEST(NodeDiffTest, HoweverManyLabelsLeftTheConfigurationAllAreRemoved) {
+// However many, but none that a node may not touch, which somebody else may have put into our
+// annotation: a patch with such a one would be rejected as a whole.
+TEST(NodeDiffTest, AllLabelsThatLeftTheConfigurationAreRemovedButNoForbiddenOne) {
   NodePolicy policy = policy_for("n1");
   for (int i = 100; i < 200; ++i) {
     policy.labels["site.example/label-" + std::to_string(i)] = "x";
   }
-  const ObservedNode observed =
-      observed_from(desired_node(good_facts(), policy, {}, "0.1.0"), kThen);
+  ObservedNode observed = observed_from(desired_node(good_facts(), policy, {}, "0.1.0"), kThen);
   EXPECT_EQ(diff(observed, desired()).labels.size(), 100U);
-}
-
-// Somebody wrote keys into our annotation: a patch with those that a node may not touch would be
-// rejected as a whole.
-TEST(NodeDiffTest, NoForbiddenLabelIsEverRemoved) {
-  ObservedNode observed = observed_from(desired(), kThen);
+  observed = observed_from(desired(), kThen);
   observed.labels["node-role.kubernetes.io/slurm"] = "";
   observed.labels["x.node-restriction.kubernetes.io/y"] = "";
   observed.annotations["slurmlet.io/configured-labels"] =
@@ -417,12 +380,6 @@ TEST(NodeDiffTest, OnlyOurOwnDomainIsOwned) {
   EXPECT_THAT(patch.removed_conditions, ElementsAre("SlurmNodeStateX"));
 }
 
-HostFacts with_all_labels() {
-  HostFacts facts = with_gpus({{"gpu", "a100", 4}});
-  facts.slurm.record->active_features = {"ib"};
-  return facts;
-}
-
 TEST(NodeDiffTest, LabelsOfSlurmsThatAreOverAreRemoved) {
   const ObservedNode observed = observed_from(desired(with_all_labels()), kThen);
   HostFacts facts = with_gpus({{"gpu", "h100", 4}});
@@ -433,24 +390,6 @@ TEST(NodeDiffTest, LabelsOfSlurmsThatAreOverAreRemoved) {
                                    Pair("gpu-type.slurmlet.io/a100", std::nullopt),
                                    Pair("gpu-type.slurmlet.io/h100", "4"),
                                    Pair("slurmlet.io/gpu-type", "h100")));
-}
-
-// slurmrestd before 25.05.4 tells another node's partitions: they are not told.
-TEST(NodeDiffTest, LabelsOfUntoldPartitionsStay) {
-  const ObservedNode observed = observed_from(desired(with_all_labels()), kThen);
-  HostFacts facts = with_all_labels();
-  facts.slurm.record->partitions_known = false;
-  facts.slurm.record->partitions = {"wrong"};
-  EXPECT_THAT(diff(observed, desired(facts)).labels, IsEmpty());
-}
-
-TEST(NodeDiffTest, LabelsThatSlurmHasNotToldYetStay) {
-  const ObservedNode observed = observed_from(desired(with_all_labels()), kThen);
-  HostFacts early = good_facts();
-  early.slurm = {};
-  early.slurmd.version = "";
-  early.slurm_conf = {};
-  EXPECT_THAT(diff(observed, desired(early)).labels, IsEmpty());
 }
 
 // It takes no answer of Slurm's to know that a kind is not wanted.
@@ -467,15 +406,11 @@ TEST(NodeDiffTest, LabelsOfAKindThatIsSwitchedOffGoAtOnce) {
                                    Pair("slurmlet.io/gpu-type", std::nullopt)));
 }
 
-HostFacts with_device_files() {
+TEST(NodeDiffTest, GpuHealthGoesWithTheLastGpu) {
   HostFacts facts = with_gpus({{"gpu", "a100", 1}});
   facts.slurm_conf.gpu_files = {{"/dev/nvidia0"}};
-  return facts;
-}
-
-TEST(NodeDiffTest, GpuHealthGoesWithTheLastGpu) {
-  const ObservedNode observed = observed_from(desired(with_device_files()), kThen);
-  EXPECT_THAT(diff(observed, desired(with_device_files())).removed_conditions, IsEmpty());
+  const ObservedNode observed = observed_from(desired(facts), kThen);
+  EXPECT_THAT(diff(observed, desired(facts)).removed_conditions, IsEmpty());
   EXPECT_THAT(diff(observed, desired()).removed_conditions, ElementsAre("GPUHealthy"));
   HostFacts early = good_facts();
   early.slurm = {};
