@@ -88,32 +88,56 @@ class Scripted {
   int version_ = 1000;
 };
 
-class FakeNodeApi final : public kube::NodeApi, public Scripted {
+// The objects of one kind that the server holds.
+template <typename T>
+class Stored : public Scripted {
+ public:
+  std::optional<T> find(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = held_.find(name);
+    return at == held_.end() ? std::nullopt : std::optional(at->second);
+  }
+  void remove(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    held_.erase(name);
+  }
+
+ protected:
+  // Null if there is none. Called with mutex_ held.
+  T* at(const std::string& name) {
+    const auto found = held_.find(name);
+    return found == held_.end() ? nullptr : &found->second;
+  }
+  static Error absent(const std::string& name) {
+    return {Code::kNotFound, name + ": 404 Not Found: \"" + name + "\" not found"};
+  }
+  static Error exists(const std::string& name) {
+    return {Code::kConflict, "POST: 409 Conflict: \"" + name + "\" already exists"};
+  }
+  static Error invalid(const std::string& why) {
+    return {Code::kInvalid, "422 Unprocessable Content: " + why};
+  }
+
+  std::map<std::string, T> held_;
+};
+
+class FakeNodeApi final : public kube::NodeApi, public Stored<node::ObservedNode> {
  public:
   // --- the server's state, for the test
-  std::optional<node::ObservedNode> find(const std::string& name) const {
-    const std::lock_guard lock(mutex_);
-    const auto at = nodes_.find(name);
-    return at == nodes_.end() ? std::nullopt : std::optional(at->second);
-  }
   void put(node::ObservedNode node) {
     const std::lock_guard lock(mutex_);
     if (node.uid.empty()) {
       node.uid = "node-uid-" + std::to_string(++uids_);
     }
     node.resource_version = next_version();
-    nodes_.insert_or_assign(node.name, node);
+    held_.insert_or_assign(node.name, node);
   }
   // What an administrator does to the Node.
   void change(const std::string& name, const std::function<void(node::ObservedNode&)>& edit) {
     const std::lock_guard lock(mutex_);
-    node::ObservedNode& node = nodes_.at(name);
+    node::ObservedNode& node = held_.at(name);
     edit(node);
     node.resource_version = next_version();
-  }
-  void remove(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    nodes_.erase(name);
   }
   // An admission plugin: what it does to each Node that is written.
   std::function<void(node::ObservedNode&)> admit = [](node::ObservedNode&) {};
@@ -132,8 +156,8 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     if (const auto error = begin("get " + name)) {
       return *error;
     }
-    const auto at = nodes_.find(name);
-    return at == nodes_.end() ? Result<node::ObservedNode>(absent(name)) : at->second;
+    const auto* const node = at(name);
+    return node == nullptr ? Result<node::ObservedNode>(absent(name)) : *node;
   }
 
   Result<node::ObservedNode> create(const node::DesiredNode& desired, WallTime now) override {
@@ -141,16 +165,15 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     if (const auto error = begin("create " + desired.name)) {
       return *error;
     }
-    if (nodes_.contains(desired.name)) {
-      return Error{Code::kConflict, "POST /api/v1/nodes: 409 Conflict: nodes \"" + desired.name +
-                                        "\" already exists"};
+    if (at(desired.name) != nullptr) {
+      return exists(desired.name);
     }
     created_.push_back(desired);
     node::ObservedNode node = observed(desired, now);
     admit(node);
     node.uid = "node-uid-" + std::to_string(++uids_);
     node.resource_version = next_version();
-    nodes_[desired.name] = node;
+    held_[desired.name] = node;
     return node;
   }
 
@@ -160,18 +183,18 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     if (const auto error = begin("patch_status " + name)) {
       return *error;
     }
-    const auto at = nodes_.find(name);
-    if (at == nodes_.end()) {
+    auto* const node = at(name);
+    if (node == nullptr) {
       return absent(name);
     }
-    if (!patch.uid.empty() && patch.uid != at->second.uid) {
-      return immutable_uid(name);
+    if (!patch.uid.empty() && patch.uid != node->uid) {
+      return invalid("metadata.uid: field is immutable");
     }
     patches_.push_back(patch);
-    apply(patch, at->second);
-    admit(at->second);
-    at->second.resource_version = next_version();
-    return at->second;
+    apply(patch, *node);
+    admit(*node);
+    node->resource_version = next_version();
+    return *node;
   }
 
   Result<node::ObservedNode> set_provider_id(const std::string& name, const std::string& uid,
@@ -180,20 +203,19 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     if (const auto error = begin("set_provider_id " + name)) {
       return *error;
     }
-    const auto at = nodes_.find(name);
-    if (at == nodes_.end()) {
+    auto* const node = at(name);
+    if (node == nullptr) {
       return absent(name);
     }
-    if (uid != at->second.uid) {
-      return immutable_uid(name);
+    if (uid != node->uid) {
+      return invalid("metadata.uid: field is immutable");
     }
-    if (!at->second.provider_id.empty() && at->second.provider_id != provider_id) {
-      return Error{Code::kInvalid, "PATCH /api/v1/nodes/" + name +
-                                       ": 422 Unprocessable Content: spec.providerID: Forbidden"};
+    if (!node->provider_id.empty() && node->provider_id != provider_id) {
+      return invalid("spec.providerID: Forbidden");
     }
-    at->second.provider_id = provider_id;
-    at->second.resource_version = next_version();
-    return at->second;
+    node->provider_id = provider_id;
+    node->resource_version = next_version();
+    return *node;
   }
 
   // What the server holds after a create: admission adds the not-ready taint.
@@ -262,37 +284,18 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
       *at = {item.condition, item.last_transition_time};
     }
   }
-  static Error absent(const std::string& name) {
-    return {Code::kNotFound,
-            "/api/v1/nodes/" + name + ": 404 Not Found: nodes \"" + name + "\" not found"};
-  }
-  static Error immutable_uid(const std::string& name) {
-    return {Code::kInvalid, "PATCH /api/v1/nodes/" + name +
-                                ": 422 Unprocessable Content: metadata.uid: field is immutable"};
-  }
-
-  std::map<std::string, node::ObservedNode> nodes_;
   std::vector<node::NodePatch> patches_;
   std::vector<node::DesiredNode> created_;
   int uids_ = 0;
 };
 
-class FakeLeaseApi final : public kube::LeaseApi, public Scripted {
+class FakeLeaseApi final : public kube::LeaseApi, public Stored<kube::Lease> {
  public:
-  std::optional<kube::Lease> find(const std::string& name) const {
-    const std::lock_guard lock(mutex_);
-    const auto at = leases_.find(name);
-    return at == leases_.end() ? std::nullopt : std::optional(at->second);
-  }
   // What another writer does: the resourceVersion moves on.
   void put(kube::Lease lease) {
     const std::lock_guard lock(mutex_);
     lease.resource_version = next_version();
-    leases_[lease.name] = lease;
-  }
-  void remove(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    leases_.erase(name);
+    held_[lease.name] = lease;
   }
 
   // What happens while a GET is under way.
@@ -304,17 +307,16 @@ class FakeLeaseApi final : public kube::LeaseApi, public Scripted {
     if (const auto error = begin("get " + name)) {
       return *error;
     }
-    const auto at = leases_.find(name);
-    return at == leases_.end() ? Result<kube::Lease>(absent(name)) : at->second;
+    const auto* const lease = at(name);
+    return lease == nullptr ? Result<kube::Lease>(absent(name)) : *lease;
   }
   Result<kube::Lease> create(const kube::Lease& lease) override {
     const std::lock_guard lock(mutex_);
     if (const auto error = begin("create " + lease.name)) {
       return *error;
     }
-    if (leases_.contains(lease.name)) {
-      return Error{Code::kConflict, "POST leases: 409 Conflict: leases.coordination.k8s.io \"" +
-                                        lease.name + "\" already exists"};
+    if (at(lease.name) != nullptr) {
+      return exists(lease.name);
     }
     return store(lease);
   }
@@ -323,16 +325,14 @@ class FakeLeaseApi final : public kube::LeaseApi, public Scripted {
     if (const auto error = begin("update " + lease.name)) {
       return *error;
     }
-    const auto at = leases_.find(lease.name);
-    if (at == leases_.end()) {
+    const auto* const held = at(lease.name);
+    if (held == nullptr) {
       return store(lease);  // Leases allow a PUT to create
     }
     if (lease.resource_version.empty()) {
-      return Error{Code::kInvalid,
-                   "PUT lease: 422 Unprocessable Content: "
-                   "metadata.resourceVersion: must be specified for an update"};
+      return invalid("metadata.resourceVersion: must be specified for an update");
     }
-    if (lease.resource_version != at->second.resource_version) {
+    if (lease.resource_version != held->resource_version) {
       return Error{Code::kConflict, "PUT lease: 409 Conflict: the object has been modified"};
     }
     return store(lease);
@@ -343,15 +343,13 @@ class FakeLeaseApi final : public kube::LeaseApi, public Scripted {
     if (const auto error = begin("renew " + name)) {
       return *error;
     }
-    const auto at = leases_.find(name);
-    if (at == leases_.end()) {
+    const auto* const held = at(name);
+    if (held == nullptr) {
       return absent(name);
     }
-    kube::Lease lease = at->second;
+    kube::Lease lease = *held;
     if (lease.holder_identity != holder) {
-      return Error{Code::kInvalid,
-                   "PATCH lease: 422 Unprocessable Content: the server rejected "
-                   "our request due to an error in our request"};
+      return invalid("the server rejected our request due to an error in our request");
     }
     lease.acquire_time = std::exchange(lease.renew_time, renew_time);
     return store(lease);
@@ -360,29 +358,19 @@ class FakeLeaseApi final : public kube::LeaseApi, public Scripted {
  private:
   kube::Lease store(kube::Lease lease) {
     lease.resource_version = next_version();
-    leases_[lease.name] = lease;
+    held_[lease.name] = lease;
     return lease;
   }
-  static Error absent(const std::string& name) {
-    return {Code::kNotFound,
-            "lease: 404 Not Found: leases.coordination.k8s.io \"" + name + "\" not found"};
-  }
-  std::map<std::string, kube::Lease> leases_;
 };
 
-class FakePodApi final : public kube::PodApi, public Scripted {
+class FakePodApi final : public kube::PodApi, public Stored<kube::Pod> {
  public:
   struct Failed {
     std::string uid, reason, message;
   };
   void put(const kube::Pod& pod) {
     const std::lock_guard lock(mutex_);
-    pods_[key(pod)] = pod;
-  }
-  std::optional<kube::Pod> find(const std::string& namespace_name, const std::string& name) const {
-    const std::lock_guard lock(mutex_);
-    const auto at = pods_.find(namespace_name + "/" + name);
-    return at == pods_.end() ? std::nullopt : std::optional(at->second);
+    held_[key(pod)] = pod;
   }
   std::vector<Failed> failed() const {
     const std::lock_guard lock(mutex_);
@@ -395,14 +383,14 @@ class FakePodApi final : public kube::PodApi, public Scripted {
     if (const auto error = begin("set_failed " + key(pod))) {
       return *error;
     }
-    const auto at = pods_.find(key(pod));
-    if (at == pods_.end()) {
-      return absent(pod);
+    auto* const held = at(key(pod));
+    if (held == nullptr) {
+      return absent(key(pod));
     }
-    if (at->second.uid != pod.uid) {
-      return Error{Code::kInvalid, "PATCH pod: 422 Unprocessable Content: field is immutable"};
+    if (held->uid != pod.uid) {
+      return invalid("field is immutable");
     }
-    at->second.phase = "Failed";
+    held->phase = "Failed";
     failed_.push_back({pod.uid, reason, message});
     return {};
   }
@@ -411,23 +399,19 @@ class FakePodApi final : public kube::PodApi, public Scripted {
     if (const auto error = begin("remove_now " + key(pod))) {
       return *error;
     }
-    const auto at = pods_.find(key(pod));
-    if (at == pods_.end()) {
-      return absent(pod);
+    const auto* const held = at(key(pod));
+    if (held == nullptr) {
+      return absent(key(pod));
     }
-    if (at->second.uid != pod.uid) {
+    if (held->uid != pod.uid) {
       return Error{Code::kConflict, "DELETE pod: 409 Conflict: UID precondition failed"};
     }
-    pods_.erase(at);
+    held_.erase(key(pod));
     return {};
   }
 
  private:
   static std::string key(const kube::Pod& pod) { return pod.namespace_name + "/" + pod.name; }
-  static Error absent(const kube::Pod& pod) {
-    return {Code::kNotFound, "pod: 404 Not Found: pods \"" + pod.name + "\" not found"};
-  }
-  std::map<std::string, kube::Pod> pods_;
   std::vector<Failed> failed_;
 };
 
@@ -512,17 +496,15 @@ class FakeWatch final : public kube::Watch<T> {
   }
   const std::vector<std::string>& unreadable() const override { return unreadable_; }
   void leave_out(std::vector<std::string> names) { unreadable_ = std::move(names); }
-  void rest() override { ++rests_; }
+  void rest() override {}
   void credential_replaced(SteadyTime) override { ++credentials_; }
   int credentials() const { return credentials_; }  // so often replaced
-  int rests() const { return rests_; }
   std::string position() const override { return position_; }
   void set_position(const std::string& position) { position_ = position; }
 
  private:
   std::string position_;
   std::vector<std::string> unreadable_;
-  int rests_ = 0;
   int credentials_ = 0;
   std::vector<Event> pending_;
   std::optional<Error> error_;

@@ -19,7 +19,7 @@ using FactsSlurmdTest = FactsSyncFixture;
 
 // --- slurmd
 
-TEST_F(FactsSlurmdTest, ASlurmdThatIsThereIsSeenAtOnce) {
+TEST_F(FactsSlurmdTest, ASlurmdThatIsThereIsSeenAtOnceAndSlurmConfReadOnce) {
   slurmd_starts();
   make();
   step();
@@ -30,11 +30,6 @@ TEST_F(FactsSlurmdTest, ASlurmdThatIsThereIsSeenAtOnce) {
   EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
   EXPECT_EQ(facts().slurmd.version, "22.05.8");
   EXPECT_TRUE(grace_over());
-}
-
-TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceBesideASlurmdThatRunsAlready) {
-  slurmd_starts();
-  start();
   EXPECT_EQ(discovered_.size(), 1U);
 }
 
@@ -66,7 +61,16 @@ TEST_F(FactsSlurmdTest, SlurmConfIsReadAgainOnceTheSlurmdOfTheStartCounts) {
   EXPECT_EQ(discovered_.size(), 2U);
 }
 
-TEST_F(FactsSlurmdTest, ASlurmdThatDiesHasItsGraceAndItsEndIsAWakeUp) {
+class FactsGraceTest : public FactsSyncFixture {
+ protected:
+  // It begins now, and wakes at its end.
+  void expect_grace() {
+    EXPECT_FALSE(grace_over());
+    EXPECT_EQ(run_until([this] { return grace_over(); }, minutes{1}), seconds{15});
+  }
+};
+
+TEST_F(FactsGraceTest, BeginsAtADeathWhichIsAWakeUp) {
   slurmd_starts();
   clock_.advance(milliseconds{3300});
   start_and_answer();
@@ -76,12 +80,11 @@ TEST_F(FactsSlurmdTest, ASlurmdThatDiesHasItsGraceAndItsEndIsAWakeUp) {
   step();
   answer();  // so that the end of scontrol is no wake-up
   EXPECT_EQ(liveness(), Liveness::kAbsent);
-  EXPECT_FALSE(grace_over());
-  EXPECT_EQ(run_until([this] { return grace_over(); }, minutes{1}), seconds{15});
+  expect_grace();
   EXPECT_EQ(liveness(), Liveness::kAbsent);
 }
 
-TEST_F(FactsSlurmdTest, TheEndOfTheGraceDoesNotKeepTheLoopAwake) {
+TEST_F(FactsGraceTest, ItsEndDoesNotKeepTheLoopAwake) {
   conf_.node_name = "";
   slurmd_starts();
   start();
@@ -91,7 +94,7 @@ TEST_F(FactsSlurmdTest, TheEndOfTheGraceDoesNotKeepTheLoopAwake) {
   EXPECT_GT(step(), clock_.now().steady + seconds{1});
 }
 
-TEST_F(FactsSlurmdTest, ASlurmdThatWasNeverThereHasNoGrace) {
+TEST_F(FactsGraceTest, OfASlurmdThatWasNeverThereIsNone) {
   start();
   EXPECT_EQ(liveness(), Liveness::kAbsent);
   EXPECT_TRUE(grace_over());
@@ -99,7 +102,7 @@ TEST_F(FactsSlurmdTest, ASlurmdThatWasNeverThereHasNoGrace) {
   EXPECT_TRUE(grace_over());
 }
 
-TEST_F(FactsSlurmdTest, EachDeathHasAGraceOfItsOwn) {
+TEST_F(FactsGraceTest, EachDeathHasOneOfItsOwnAndAStopToo) {
   slurmd_starts();
   start_and_answer();
   slurmd_dies();
@@ -113,16 +116,12 @@ TEST_F(FactsSlurmdTest, EachDeathHasAGraceOfItsOwn) {
   wait_quietly(seconds{20});
   slurmd_dies();
   step();
-  EXPECT_EQ(run_until([this] { return grace_over(); }, minutes{1}), seconds{15});
-}
-
-TEST_F(FactsSlurmdTest, AStoppedSlurmdHasAGraceToo) {
+  expect_grace();
   slurmd_starts();
-  start();
+  step();
   add_process(tree_, {slurmd_->pid(), "slurmd", {"/usr/sbin/slurmd"}, 'T'});
   run_until([this] { return liveness() == Liveness::kStopped; }, seconds{10});
-  EXPECT_FALSE(grace_over());
-  EXPECT_EQ(run_until([this] { return grace_over(); }, minutes{1}), seconds{15});
+  expect_grace();
 }
 
 TEST_F(FactsSlurmdTest, ASecondSlurmdIsNotTakenForOursWhenOursDies) {
@@ -157,33 +156,29 @@ TEST_F(FactsSlurmdTest, ARejectedFileIsLookedAtAgainUntilItCounts) {
   run_until([this] { return !dump_.started.empty(); }, seconds{3});
 }
 
-// Since Slurm 23.11 a reconfigure replaces the process.
 TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
+  const auto replace = [this] {
+    const auto old = std::move(slurmd_);
+    slurmd_starts();
+    old->signal(SIGKILL);
+    siginfo_t info{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(old->pid()), &info, WEXITED | WNOWAIT), 0);
+    tree_.remove("proc/" + std::to_string(old->pid()));
+    step();
+    EXPECT_EQ(liveness(), Liveness::kRunning);
+    EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
+    EXPECT_TRUE(grace_over());
+  };
   slurmd_starts();
   start_and_answer();
   poll_.spread = seconds{30};
   conf_.pace = poll_;
-  const auto old = std::move(slurmd_);
-  slurmd_starts();
-  old->signal(SIGKILL);
-  siginfo_t info{};
-  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(old->pid()), &info, WEXITED | WNOWAIT), 0);
-  tree_.remove("proc/" + std::to_string(old->pid()));
-  step();
-  EXPECT_EQ(liveness(), Liveness::kRunning);
-  EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
-  EXPECT_TRUE(grace_over());
+  replace();
   run_until([this] { return discovered_.size() == 2; }, seconds{30});  // for the successor, too
   // It happens on all nodes at the same moment.
   wait_quietly(minutes{1});
   EXPECT_EQ(new_queries(), 0U);
-  const auto second = std::move(slurmd_);
-  slurmd_starts();
-  second->signal(SIGKILL);
-  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(second->pid()), &info, WEXITED | WNOWAIT), 0);
-  tree_.remove("proc/" + std::to_string(second->pid()));
-  step();
-  EXPECT_EQ(liveness(), Liveness::kRunning);
+  replace();
   EXPECT_EQ(discovered_.size(), 2U) << "slurm.conf is read at this node's place in half a minute";
   wait_quietly(seconds{30});
   EXPECT_EQ(discovered_.size(), 3U);
@@ -225,13 +220,12 @@ TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceMoreForEachSlurmd) {
   EXPECT_EQ(facts().slurm_conf.cluster_name, "daint");
 }
 
-// slurmd counts its GPUs when it starts; the machine is looked at again then, and in between.
 TEST_F(FactsSlurmdTest, MissingGpuFilesAreLookedForWhenSlurmdStartsAndAtEachReport) {
-  conf_.conf.gpu_files = {{"/dev/nvidia0"}, {"/dev/nvidia1"}};
   tree_.file("dev/nvidia0", "");
   make();
   step();
-  EXPECT_THAT(facts().machine.missing_gpu_files, ElementsAre("/dev/nvidia1"));
+  EXPECT_THAT(facts().machine.missing_gpu_files, IsEmpty());
+  conf_.conf.gpu_files = {{"/dev/nvidia0"}, {"/dev/nvidia1"}};  // gres.conf has changed
   tree_.file("dev/nvidia1", "").remove("dev/nvidia0");
   slurmd_starts();
   step();
@@ -242,21 +236,10 @@ TEST_F(FactsSlurmdTest, MissingGpuFilesAreLookedForWhenSlurmdStartsAndAtEachRepo
   EXPECT_THAT(facts().machine.missing_gpu_files, IsEmpty());
 }
 
-// gres.conf may have changed with slurm.conf.
-TEST_F(FactsSlurmdTest, ANewSlurmdsGpuFilesAreLookedFor) {
-  make();
-  EXPECT_THAT(facts().machine.missing_gpu_files, IsEmpty());
-  conf_.conf.gpu_files = {{"/dev/nvidia0"}};
-  slurmd_starts();
-  step();
-  EXPECT_THAT(facts().machine.missing_gpu_files, ElementsAre("/dev/nvidia0"));
-}
-
 TEST_F(FactsSlurmdTest, AnotherNodeNameIsAskedAboutAndTheOldAnswerForgotten) {
   slurmd_starts();
   start_and_answer();
   ASSERT_TRUE(facts().slurm.record);
-  ASSERT_EQ(facts().slurm.record->name, "nid1");
   slurmd_dies();
   run_until([this] { return new_queries() > 0; }, seconds{3});
   answer();

@@ -131,7 +131,7 @@ TEST_F(PodSyncTest, APodIsFailedAtOnceAndItsOwnerReadsWhy) {
     EXPECT_EQ(api_.failed().back().reason, "SlurmNodeNoPods");
     EXPECT_THAT(api_.failed().back().message,
                 AllOf(HasSubstr("n1"), HasSubstr("cluster \"alps\""), HasSubstr("spec.nodeName")));
-    EXPECT_EQ(api_.find("default", name)->phase, "Failed");
+    EXPECT_EQ(api_.find("default/" + name)->phase, "Failed");
     EXPECT_THAT(
         events(),
         Contains(AllOf(Field(&kube::Event::namespace_name, "default"),
@@ -180,7 +180,7 @@ TEST_F(PodSyncTest, ADeletingPodFailsAndIsRemoved) {
     step();
     EXPECT_EQ(api_.failed().size(), before + 1);
     EXPECT_EQ(api_.failed().back().reason, "SlurmNodeNoPods");
-    EXPECT_FALSE(api_.find("default", "web"));
+    EXPECT_FALSE(api_.find("default/web"));
     watch_.feed(Seen::kDeleted, {pod("web", phase)});
   }
   EXPECT_EQ(sync_.finished(), 4U);
@@ -192,7 +192,7 @@ TEST_F(PodSyncTest, ADeletingPodThatHasEndedIsRemoved) {
   for (const char* phase : {"Failed", "Succeeded"}) {
     mark_deleting(pod(std::string{"web-"} + phase, phase));
     step();
-    EXPECT_FALSE(api_.find("default", std::string{"web-"} + phase));
+    EXPECT_FALSE(api_.find(std::string{"default/web-"} + phase));
   }
   EXPECT_THAT(api_.failed(), IsEmpty());
   EXPECT_EQ(sync_.finished(), 2U);
@@ -200,7 +200,7 @@ TEST_F(PodSyncTest, ADeletingPodThatHasEndedIsRemoved) {
   step();
   mark_deleting(pod("rejected", "Failed"));
   step_after(seconds{1});
-  EXPECT_FALSE(api_.find("default", "rejected"));
+  EXPECT_FALSE(api_.find("default/rejected"));
   EXPECT_EQ(api_.failed().size(), 1U);
 }
 
@@ -208,13 +208,13 @@ TEST_F(PodSyncTest, ADeletingPodIsNotRemovedBeforeItsEndIsReported) {
   api_.fail_calls("set_failed", Error{Code::kUnavailable, "away"});
   mark_deleting(pod("web"));
   EXPECT_GT(step(), clock_.now().steady);
-  EXPECT_TRUE(api_.find("default", "web"));
+  EXPECT_TRUE(api_.find("default/web"));
   api_.fail_calls("remove_now", Error{Code::kUnavailable, "away"});
   step_after(minutes{1});
-  EXPECT_TRUE(api_.find("default", "web"));
+  EXPECT_TRUE(api_.find("default/web"));
   api_.fail_calls("", std::nullopt);
   step_after(minutes{1});
-  EXPECT_FALSE(api_.find("default", "web"));
+  EXPECT_FALSE(api_.find("default/web"));
   EXPECT_EQ(api_.failed().size(), 1U) << "what was reported is not reported again";
 }
 
@@ -281,7 +281,7 @@ TEST_F(PodSyncTest, AFailedCallIsRetriedUntilItIsDone) {
     for (int tries = 0; tries < 3; ++tries) {
       next = step_after(next - clock_.now().steady);
     }
-    EXPECT_EQ(api_.find("default", name)->phase, "Failed");
+    EXPECT_EQ(api_.find("default/" + name)->phase, "Failed");
     EXPECT_EQ(sync_.waiting(), 0U);
     EXPECT_EQ(next, kNever);
   }
@@ -447,7 +447,7 @@ TEST_F(PodSyncTest, APodThatWaitsIsRemovedAtOnceWhenItIsDeleted) {
   bring_hot_loop();
   mark_deleting(pod_of("web", "web-late"));
   step_after(milliseconds{10});
-  EXPECT_FALSE(api_.find("default", "web-late"));
+  EXPECT_FALSE(api_.find("default/web-late"));
 }
 
 TEST_F(PodSyncTest, EventsOfAControllerOrANamespaceAreOneOnTheNode) {
