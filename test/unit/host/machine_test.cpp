@@ -40,25 +40,18 @@ TEST(ReadMachine, ReadsTheTree) {
 }
 
 TEST(ReadMachine, WhatCannotBeReadIsMissing) {
-  const fakes::TempTree tree;
-  const auto facts = read_machine(paths_in(tree));
+  fakes::TempTree tree;
+  auto facts = read_machine(paths_in(tree));
   EXPECT_EQ(facts.hostname, "");
   EXPECT_EQ(facts.os_image, "");
   EXPECT_EQ(facts.cpus, std::nullopt);
   EXPECT_EQ(facts.memory_bytes, std::nullopt);
   EXPECT_TRUE(facts.gpus_by_pci_vendor.empty());
-}
-
-TEST(ReadMachine, AnImageWithoutMachineIdHasNone) {
-  fakes::TempTree tree;
-  tree.file("etc/machine-id", "uninitialized\n");
-  EXPECT_EQ(read_machine(paths_in(tree)).machine_id, "");
-}
-
-TEST(ReadMachine, OsReleaseFallsBackToUsrLib) {
-  fakes::TempTree tree;
-  tree.file("usr/lib/os-release", "PRETTY_NAME='Debian GNU/Linux 12 (bookworm)'\n");
-  EXPECT_EQ(read_machine(paths_in(tree)).os_image, "Debian GNU/Linux 12 (bookworm)");
+  tree.file("etc/machine-id", "uninitialized\n")  // an image's
+      .file("usr/lib/os-release", "PRETTY_NAME='Debian GNU/Linux 12 (bookworm)'\n");
+  facts = read_machine(paths_in(tree));
+  EXPECT_EQ(facts.machine_id, "");
+  EXPECT_EQ(facts.os_image, "Debian GNU/Linux 12 (bookworm)");
   tree.file("etc/os-release", "NAME=x\n");
   EXPECT_EQ(read_machine(paths_in(tree)).os_image, "Linux");
 }

@@ -11,6 +11,7 @@
 namespace slurmlet::node {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Liveness = SlurmdFacts::Liveness;
 
@@ -41,20 +42,17 @@ TEST(SlurmdConditionTest, EachLiveness) {
 
 TEST(SlurmdConditionTest, Details) {
   HostFacts facts = facts_in_state("IDLE", {"NOT_RESPONDING"});
-  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("it does not respond to slurmctld"));
+  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("does not respond to slurmctld"));
   facts.slurm = {};
-  EXPECT_EQ(slurmd_condition(facts).message, "slurmd 22.05.8 is running");
-  facts.slurmd.version = "";
-  EXPECT_EQ(slurmd_condition(facts).message, "slurmd is running");
+  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("22.05.8"));
   facts.slurmd = {Liveness::kUnknown, 0, "", "/proc cannot be read"};
   EXPECT_EQ(slurmd_condition(facts).message, "/proc cannot be read");
   facts.slurmd.liveness = Liveness::kAbsent;
-  facts.jobs = LocalJobs{1, std::nullopt};
-  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("job processes are still running"));
   facts.slurmd.detail = "slurmd.service: failed (exit-code 1)";
-  EXPECT_EQ(slurmd_condition(facts).message,
-            "slurmd is not running on this machine; job processes are still running; "
-            "slurmd.service: failed (exit-code 1)");
+  facts.jobs = LocalJobs{1, std::nullopt};
+  EXPECT_THAT(slurmd_condition(facts).message,
+              AllOf(HasSubstr("job processes are still running"),
+                    HasSubstr("slurmd.service: failed (exit-code 1)")));
 }
 
 TEST(SlurmdConditionTest, AnExternalNodeHasNone) {
@@ -99,15 +97,12 @@ TEST(MachineConditionsTest, AStateDirectoryThatHangsIsNamed) {
   MachineFacts machine = good_facts().machine;
   machine.disk_pressure.reset();
   machine.disk_problem = "/state did not answer for 5 s";
-  EXPECT_EQ(condition_of(machine_conditions(machine), "DiskPressure"),
-            (Condition{"DiskPressure", "Unknown", "FileSystemNotResponding",
-                       "/state did not answer for 5 s: check its mount and its server"}));
+  const auto condition = condition_of(machine_conditions(machine), "DiskPressure");
+  EXPECT_EQ(condition.status, "Unknown");
+  EXPECT_EQ(condition.reason, "FileSystemNotResponding");
+  EXPECT_THAT(condition.message, HasSubstr(machine.disk_problem));
   EXPECT_EQ(condition_of(machine_conditions(machine), "MemoryPressure").status, "False");
-}
-
-TEST(MachineConditionsTest, NetworkIsNeverUnavailable) {
-  const auto condition = condition_of(machine_conditions({}), "NetworkUnavailable");
-  EXPECT_EQ(condition.status, "False");
+  EXPECT_EQ(condition_of(machine_conditions({}), "NetworkUnavailable").status, "False");
 }
 
 }  // namespace

@@ -9,9 +9,12 @@
 namespace slurmlet::node {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 std::vector<Condition> conditions(const HostFacts& facts) {
   return desired_node(facts, policy_for("n1"), {}, "0.1.0").conditions;
@@ -58,53 +61,40 @@ HostFacts without_slurmd() {
   return facts;
 }
 
-TEST(ConditionEventsTest, NoneOnStart) {
+TEST(ConditionEventsTest, NoneOnStartAndNoneWithoutAChange) {
   EXPECT_THAT(condition_events({}, conditions(facts_in_state("DOWN", {"DRAIN"}))), IsEmpty());
-}
-
-TEST(ConditionEventsTest, NoneWithoutAChange) {
   for (const HostFacts& facts : {facts_in_state("DOWN", {"DRAIN"}), unreachable()}) {
     EXPECT_THAT(events(facts, facts), IsEmpty());
   }
-}
-
-struct Transition {
-  const char* base;
-  std::set<std::string> flags;
-  const char* begins;
-  const char* ends;
-};
-
-TEST(ConditionEventsTest, EachStateBeginsAndEnds) {
-  const Transition kRows[] = {
-      {"MIXED", {"DRAIN"}, "Warning SlurmDraining", "Normal SlurmUndrained"},
-      {"IDLE", {"DRAIN"}, "Warning SlurmDrained", "Normal SlurmUndrained"},
-      {"DOWN", {}, "Warning SlurmDown", "Normal SlurmUp"},
-      {"IDLE", {"FAIL"}, "Warning SlurmFailing", "Normal SlurmNotFailing"},
-      {"IDLE", {"NOT_RESPONDING"}, "Warning SlurmNotResponding", "Normal SlurmResponding"},
-      {"IDLE",
-       {"INVALID_REG"},
-       "Warning SlurmInvalidRegistration",
-       "Normal SlurmValidRegistration"},
-      {"IDLE", {"MAINTENANCE"}, "Warning SlurmMaintenance", "Normal SlurmMaintenanceOver"},
-  };
-  for (const Transition& row : kRows) {
-    const HostFacts good = facts_in_state("MIXED");
-    const HostFacts bad = facts_in_state(row.base, row.flags);
-    EXPECT_THAT(events(good, bad), ElementsAre(row.begins));
-    EXPECT_THAT(events(bad, good), ElementsAre(row.ends));
-  }
-}
-
-TEST(ConditionEventsTest, DrainingBecomesDrained) {
-  EXPECT_THAT(events(facts_in_state("MIXED", {"DRAIN"}), facts_in_state("IDLE", {"DRAIN"})),
-              ElementsAre("Warning SlurmDrained"));
-}
-
-TEST(ConditionEventsTest, JobsComeAndGoWithoutEvents) {
+  // Jobs come and go, and reservations.
   EXPECT_THAT(events(facts_in_state("IDLE"), facts_in_state("ALLOCATED", {"COMPLETING"})),
               IsEmpty());
   EXPECT_THAT(events(facts_in_state("IDLE"), facts_in_state("IDLE", {"RESERVED"})), IsEmpty());
+}
+
+TEST(ConditionEventsTest, EachStateBeginsAndEnds) {
+  const struct {
+    const char* base;
+    std::set<std::string> flags;
+    const char* begins;
+    const char* ends;
+  } kRows[] = {
+      {"MIXED", {"DRAIN"}, "SlurmDraining", "SlurmUndrained"},
+      {"IDLE", {"DRAIN"}, "SlurmDrained", "SlurmUndrained"},
+      {"DOWN", {}, "SlurmDown", "SlurmUp"},
+      {"IDLE", {"FAIL"}, "SlurmFailing", "SlurmNotFailing"},
+      {"IDLE", {"NOT_RESPONDING"}, "SlurmNotResponding", "SlurmResponding"},
+      {"IDLE", {"INVALID_REG"}, "SlurmInvalidRegistration", "SlurmValidRegistration"},
+      {"IDLE", {"MAINTENANCE"}, "SlurmMaintenance", "SlurmMaintenanceOver"},
+  };
+  for (const auto& row : kRows) {
+    const HostFacts good = facts_in_state("MIXED");
+    const HostFacts bad = facts_in_state(row.base, row.flags);
+    EXPECT_THAT(events(good, bad), ElementsAre(std::string{"Warning "} + row.begins));
+    EXPECT_THAT(events(bad, good), ElementsAre(std::string{"Normal "} + row.ends));
+  }
+  EXPECT_THAT(events(facts_in_state("MIXED", {"DRAIN"}), facts_in_state("IDLE", {"DRAIN"})),
+              ElementsAre("Warning SlurmDrained"));
 }
 
 TEST(ConditionEventsTest, SlurmdGoesAndComes) {
@@ -162,7 +152,7 @@ TEST(ConditionEventsTest, TheMessageIsTheConditions) {
   drained.slurm.record->reason = "bad dimm";
   const auto all = condition_events(conditions(facts_in_state("IDLE")), conditions(drained));
   ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all.front().message, "drained: \"bad dimm\"; no jobs are running");
+  EXPECT_EQ(all.front().message, condition_of(conditions(drained), "SlurmNodeStateDrain").message);
 }
 
 HostFacts with_gpu_files(std::vector<std::string> missing) {
@@ -181,17 +171,13 @@ TEST(ConditionEventsTest, AGpuThatGoesAndComesBack) {
   EXPECT_THAT(events(one_missing, both_missing), ElementsAre("Warning GPUMissing"));
   EXPECT_THAT(events(one_missing, one_missing), IsEmpty());
   EXPECT_THAT(events(one_missing, all), ElementsAre("Normal GPUsPresent"));
-  const auto found = condition_events(conditions(all), conditions(one_missing));
-  EXPECT_EQ(found.front().message,
-            "Slurm expects 2 GPUs, the machine has 1: /dev/nvidia1 is missing");
 }
 
 TEST(RegisteredMessageTest, NamesClusterAndMetal3) {
   DesiredNode node;
-  EXPECT_EQ(registered_message(node, ""), "registered as a zero-pod node");
+  EXPECT_THAT(registered_message(node, ""), Not(HasSubstr("Slurm cluster")));
   node.labels["metal3.io/uuid"] = "u1";
-  EXPECT_EQ(registered_message(node, "alps"),
-            "registered as a zero-pod node of Slurm cluster \"alps\" (metal3 uuid u1)");
+  EXPECT_THAT(registered_message(node, "alps"), AllOf(HasSubstr("\"alps\""), HasSubstr("u1")));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include <fmt/format.h>
 
 #include <random>
@@ -187,32 +189,30 @@ TEST(SlurmLabelsTest, OddNamesAreSanitised) {
   EXPECT_EQ(labels.size(), 4U) << "a name that is empty is none";
 }
 
-struct GpuRow {
-  std::vector<Gres> gres;
-  std::map<std::string, std::string> labels;
-};
-
 TEST(SlurmLabelsTest, GpuTypes) {
-  const GpuRow kRows[] = {
-      {{}, {}},
-      {{{"gpu", "", 4}}, {}},  // what type, nobody knows
-      {{{"gpu", "(null)", 4}}, {}},
-      {{{"gpu", "a100", 0}}, {}},
-      {{{"nic", "cx7", 4}}, {}},
-      {{{"gpu", "a100", 2}, {"gpu", "a100", 2}},
-       {{"gpu-type.slurmlet.io/a100", "4"}, {"slurmlet.io/gpu-type", "a100"}}},
-      {{{"gpu", "a100", 2}, {"gpu", "h100", 1}},
-       {{"gpu-type.slurmlet.io/a100", "2"}, {"gpu-type.slurmlet.io/h100", "1"}}},
-      {{{"gpu", "a100", 2}, {"gpu", "", 1}}, {{"gpu-type.slurmlet.io/a100", "2"}}},
-      {{{"gpu", "h200_3g.71gb", 6}},
-       {{"gpu-type.slurmlet.io/h200_3g.71gb", "6"}, {"slurmlet.io/gpu-type", "h200_3g.71gb"}}},
-  };
-  for (const GpuRow& row : kRows) {
+  const std::tuple<const char*, std::map<std::string, std::string>, const char*> kRows[] = {
+      {"", {}, ""},
+      {"gpu:4", {}, ""},  // what type, nobody knows
+      {"gpu:(null):4", {}, ""},
+      {"gpu:a100:0", {}, ""},
+      {"nic:cx7:4", {}, ""},
+      {"gpu:a100:2,gpu:a100:2", {{"a100", "4"}}, "a100"},
+      {"gpu:a100:2,gpu:h100:1", {{"a100", "2"}, {"h100", "1"}}, ""},
+      {"gpu:a100:2,gpu:1", {{"a100", "2"}}, ""},
+      {"gpu:h200_3g.71gb:6", {{"h200_3g.71gb", "6"}}, "h200_3g.71gb"}};
+  for (const auto& [gres, counts, only_type] : kRows) {
     HostFacts facts = good_facts();
-    facts.slurm.record->gres = row.gres;
+    facts.slurm.record->gres = gres_of(gres);
     NodePolicy policy = policy_for("n1");
     policy.slurm_labels = {"gpu"};
-    EXPECT_EQ(slurm_labels(facts, policy), row.labels);
+    std::map<std::string, std::string> wanted;
+    for (const auto& [type, count] : counts) {
+      wanted["gpu-type.slurmlet.io/" + type] = count;
+    }
+    if (*only_type != '\0') {
+      wanted["slurmlet.io/gpu-type"] = only_type;
+    }
+    EXPECT_EQ(slurm_labels(facts, policy), wanted);
   }
 }
 

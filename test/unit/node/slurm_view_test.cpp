@@ -12,13 +12,29 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(SlurmViewTest, NeverAsked) {
+TEST(SlurmViewTest, NeverAskedAFreshAnswerAndStaleOnes) {
   HostFacts facts = good_facts();
   facts.slurm = {};
-  const SlurmView view = slurm_view(facts);
-  EXPECT_EQ(view.knowledge, Knowledge::kNotAskedYet);
-  EXPECT_EQ(view.reason, "NotQueriedYet");
-  EXPECT_FALSE(view.message.empty());
+  EXPECT_EQ(slurm_view(facts).knowledge, Knowledge::kNotAskedYet);
+  EXPECT_EQ(slurm_view(facts).reason, "NotQueriedYet");
+  EXPECT_FALSE(slurm_view(facts).message.empty());
+  facts.slurm.failure = SlurmFailure::kTimeout;
+  facts.slurm_conf = {};
+  EXPECT_THAT(slurm_view(facts).message, Not(HasSubstr("slurmctld ("))) << "none is known";
+
+  facts = facts_in_state("MIXED", {"DRAIN"});
+  facts.slurm.failure = SlurmFailure::kControllerUnreachable;
+  EXPECT_EQ(slurm_view(facts).knowledge, Knowledge::kKnown) << "a fresh answer outlives a failure";
+  EXPECT_TRUE(slurm_view(facts).is("MIXED"));
+  facts.slurm.stale = true;
+  EXPECT_EQ(slurm_view(facts).knowledge, Knowledge::kUnknown);
+  EXPECT_EQ(slurm_view(facts).reason, "ControllerUnreachable");
+  EXPECT_THAT(slurm_view(facts).message,
+              AllOf(HasSubstr("slurmctld (head1:6817)"), HasSubstr("MIXED+DRAIN"),
+                    HasSubstr("2026-11-20T14:02:11Z")));
+  facts.slurm.failure.reset();
+  EXPECT_EQ(slurm_view(facts).knowledge, Knowledge::kUnknown);
+  EXPECT_EQ(slurm_view(facts).reason, "AnswerTooOld");
 }
 
 TEST(SlurmViewTest, EachFailureHasAReasonAndWords) {
@@ -59,42 +75,6 @@ TEST(SlurmViewTest, EachFailureHasAReasonAndWords) {
     EXPECT_THAT(view.message, AllOf(HasSubstr(row.words), HasSubstr("Slurm's own text"),
                                     Not(HasSubstr("last answer"))));
   }
-}
-
-TEST(SlurmViewTest, WithoutSlurmConfTheControllerHasNoName) {
-  HostFacts facts = good_facts();
-  facts.slurm = {};
-  facts.slurm.failure = SlurmFailure::kTimeout;
-  facts.slurm_conf = {};
-  EXPECT_THAT(slurm_view(facts).message,
-              ::testing::StartsWith("slurmctld did not answer in time;"));
-}
-
-TEST(SlurmViewTest, AFreshAnswerOutlivesAFailure) {
-  HostFacts facts = facts_in_state("IDLE", {"DRAIN"});
-  facts.slurm.failure = SlurmFailure::kControllerUnreachable;
-  const SlurmView view = slurm_view(facts);
-  EXPECT_EQ(view.knowledge, Knowledge::kKnown);
-  EXPECT_TRUE(view.is("IDLE"));
-}
-
-TEST(SlurmViewTest, AStaleAnswerIsShownAsTheLastKnownState) {
-  HostFacts facts = facts_in_state("MIXED", {"DRAIN"});
-  facts.slurm.failure = SlurmFailure::kControllerUnreachable;
-  facts.slurm.stale = true;
-  const SlurmView view = slurm_view(facts);
-  EXPECT_EQ(view.knowledge, Knowledge::kUnknown);
-  EXPECT_EQ(view.reason, "ControllerUnreachable");
-  EXPECT_THAT(view.message, AllOf(HasSubstr("slurmctld (head1:6817)"), HasSubstr("MIXED+DRAIN"),
-                                  HasSubstr("2026-11-20T14:02:11Z")));
-}
-
-TEST(SlurmViewTest, AStaleAnswerWithoutAFailureIsTooOld) {
-  HostFacts facts = facts_in_state("IDLE");
-  facts.slurm.stale = true;
-  const SlurmView view = slurm_view(facts);
-  EXPECT_EQ(view.knowledge, Knowledge::kUnknown);
-  EXPECT_EQ(view.reason, "AnswerTooOld");
 }
 
 LocalJobs one_job(std::optional<std::int64_t> cpus = std::nullopt) { return {1, cpus, {}, {7}}; }
@@ -218,18 +198,14 @@ TEST(SlurmViewTest, UsableCpusAreThoseWithoutCoreSpec) {
 }
 
 TEST(SlurmViewTest, CamelCase) {
-  struct Row {
-    const char* word;
-    const char* wanted;
-  };
-  const Row kRows[] = {{"IDLE", "Idle"},
-                       {"NOT_RESPONDING", "NotResponding"},
-                       {"INVALID_REG", "InvalidReg"},
-                       {"idle", "Idle"},
-                       {"_X__Y_", "XY"},
-                       {"", ""}};
-  for (const Row& row : kRows) {
-    EXPECT_EQ(camel_case(row.word), row.wanted);
+  const std::pair<const char*, const char*> kRows[] = {{"IDLE", "Idle"},
+                                                       {"NOT_RESPONDING", "NotResponding"},
+                                                       {"INVALID_REG", "InvalidReg"},
+                                                       {"idle", "Idle"},
+                                                       {"_X__Y_", "XY"},
+                                                       {"", ""}};
+  for (const auto& [word, wanted] : kRows) {
+    EXPECT_EQ(camel_case(word), wanted);
   }
 }
 
