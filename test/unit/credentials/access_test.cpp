@@ -15,6 +15,7 @@
 
 #include "base/command.h"
 #include "fakes/fake_clock.h"
+#include "fakes/kubeconfig.h"
 #include "fakes/temp_tree.h"
 #include "tls/test_certificates.h"
 
@@ -22,6 +23,7 @@ namespace slurmlet::credentials {
 namespace {
 
 using namespace std::chrono_literals;
+using fakes::kubeconfig;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -41,17 +43,6 @@ tls::Issued node_certificate(const std::string& node) {
                            .organizations = {"system:nodes"},
                            .not_before = start - 24h,
                            .not_after = start + 24h});
-}
-
-// A kubeconfig whose cluster and user hold what is given, one YAML flow map each.
-std::string kubeconfig(const std::string& cluster, const std::string& user) {
-  return "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-         "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
-         "clusters: [{name: k, cluster: {" +
-         cluster +
-         "}}]\n"
-         "users: [{name: u, user: {" +
-         user + "}}]\n";
 }
 
 constexpr uid_t kSomebody = 54321;

@@ -10,6 +10,7 @@
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_http_client.h"
+#include "fakes/kubeconfig.h"
 #include "fakes/temp_tree.h"
 #include "tls/test_certificates.h"
 
@@ -31,11 +32,8 @@ class OwnCredentialsTest : public ::testing::Test {
     tree_.file("ca.crt", ca_.certificate)
         .file("own.pem", own.certificate + own.key)
         .file("kubeconfig",
-              "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-              "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
-              "clusters: [{name: k, cluster: {server: 'https://api:6443', "
-              "certificate-authority: ca.crt}}]\n"
-              "users: [{name: u, user: {client-certificate: own.pem, client-key: own.pem}}]\n");
+              fakes::kubeconfig("server: 'https://api:6443', certificate-authority: ca.crt",
+                                "client-certificate: own.pem, client-key: own.pem"));
     settings_.kubernetes.kubeconfig = tree_.path("kubeconfig").string();
     settings_.kubernetes.bootstrap_kubeconfig = tree_.path("bootstrap").string();
     settings_.kubernetes.cert_dir = tree_.path("pki").string();
@@ -210,12 +208,10 @@ TEST_F(OwnCredentialsTest, TheCertificateOfTheBootstrapIsRenewed) {
   EXPECT_THAT(signers(), IsEmpty()) << "it is the administrator's";
   const auto own = certificate_of("n1");
   tree_.file("pki/slurmlet-client-current.pem", own.certificate + own.key);
-  std::string text = tree_.content("kubeconfig");
-  for (std::size_t at = 0; (at = text.find("own.pem", at)) != std::string::npos;) {
-    text.replace(at, 7, "pki/slurmlet-client-current.pem");
-    at += 31;
-  }
-  tree_.file("kubeconfig", text);
+  tree_.file("kubeconfig",
+             fakes::kubeconfig("server: 'https://api:6443', certificate-authority: ca.crt",
+                               "client-certificate: pki/slurmlet-client-current.pem, "
+                               "client-key: pki/slurmlet-client-current.pem"));
   make();
   run(minutes{1});
   EXPECT_THAT(signers(), IsEmpty()) << "it is fresh";

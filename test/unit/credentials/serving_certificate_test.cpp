@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "fakes/temp_tree.h"
 
 namespace slurmlet::credentials {
@@ -77,32 +79,28 @@ TEST_F(ServingCertificateTest, WhereNothingIsServedAnotherCaIsNoFailure) {
   EXPECT_TRUE(issued.set_cluster_ca(make_pair_for("ca").certificate));
 }
 
-TEST_F(ServingCertificateTest, FilesAreReadAgain) {
+TEST_F(ServingCertificateTest, FilesAreReadAgainAndABrokenReplacementIsRefusedByName) {
   write(make_pair_for("first"));
   ServingCertificate serving{files(), "n1", ""};
   ASSERT_TRUE(serving.start(system_clock::now()));
   EXPECT_EQ(shown(serving), "first");
   EXPECT_FALSE(serving.is_self_signed());
-  write(make_pair_for("second"));
+  const Pair good = make_pair_for("second");
+  write(good);
   ASSERT_TRUE(reload(serving));
   EXPECT_EQ(shown(serving), "second");
-}
-
-TEST_F(ServingCertificateTest, ABrokenReplacementIsRefusedByName) {
-  const Pair good = make_pair_for("good");
-  write(good);
-  ServingCertificate serving{files(), "n1", ""};
-  ASSERT_TRUE(serving.start(system_clock::now()));
-  write({"garbage", good.key});
-  const Status refused = reload(serving);
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("tls.crt"));
-  EXPECT_EQ(shown(serving), "good");
-  write({make_pair_for("other").certificate, good.key});
-  const Status mismatch = reload(serving);
-  ASSERT_FALSE(mismatch);
-  EXPECT_THAT(mismatch.error().message, HasSubstr("tls.key"));
-  EXPECT_EQ(shown(serving), "good");
+  const std::tuple<std::string, std::string, const char*> kRows[] = {
+      {"garbage", good.key, "tls.crt"},
+      {"", good.key, "tls.crt"},
+      {good.certificate, "", "tls.key"},
+      {make_pair_for("other").certificate, good.key, "tls.key"}};
+  for (const auto& [certificate, key, named] : kRows) {
+    write({certificate, key});
+    const Status refused = reload(serving);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr(tree.path(named).string()));
+    EXPECT_EQ(shown(serving), "second");
+  }
 }
 
 TEST_F(ServingCertificateTest, BrokenFilesAtTheStartLeaveASelfSignedOne) {
@@ -120,25 +118,7 @@ TEST_F(ServingCertificateTest, BrokenFilesAtTheStartLeaveASelfSignedOne) {
 }
 
 // Nobody would be let in, and the log would say that the new one is in use.
-TEST_F(ServingCertificateTest, AnEmptyReplacementIsRefusedByName) {
-  config::EndpointSettings settings = files();
-  settings.client_ca_file = tree.path("ca.crt");
-  const Pair good = make_pair_for("good");
-  for (const char* name : {"ca.crt", "tls.crt", "tls.key"}) {
-    write(good);
-    tree.file("ca.crt", make_pair_for("ca").certificate);
-    ServingCertificate serving{settings, "n1", ""};
-    ASSERT_TRUE(serving.start(system_clock::now()));
-    const auto before = serving.identity();
-    tree.file(name, "");
-    const Status refused = serving.use(ServingCertificate::read(settings));
-    ASSERT_FALSE(refused) << name;
-    EXPECT_THAT(refused.error().message, HasSubstr(tree.path(name).string()));
-    EXPECT_EQ(serving.identity(), before) << name;
-  }
-}
-
-TEST_F(ServingCertificateTest, AClientCaThatIsNoneIsNamed) {
+TEST_F(ServingCertificateTest, AClientCaThatIsNoneIsNamedAndTheEndpointServesAllTheSame) {
   config::EndpointSettings settings;
   settings.client_ca_file = tree.path("ca.crt");
   tree.file("ca.crt", "garbage");
@@ -147,10 +127,16 @@ TEST_F(ServingCertificateTest, AClientCaThatIsNoneIsNamed) {
   ASSERT_FALSE(started);
   EXPECT_THAT(started.error().message, HasSubstr("ca.crt"));
   EXPECT_THAT(serving.files(), ElementsAre(tree.path("ca.crt")));
-  EXPECT_EQ(shown(serving), "n1") << "the endpoint serves all the same";
+  EXPECT_EQ(shown(serving), "n1");
   tree.file("ca.crt", make_pair_for("ca").certificate);
   EXPECT_TRUE(serving.use(ServingCertificate::read(settings)));
   EXPECT_EQ(shown(serving), "n1");
+  const auto before = serving.identity();
+  tree.file("ca.crt", "");
+  const Status emptied = serving.use(ServingCertificate::read(settings));
+  ASSERT_FALSE(emptied);
+  EXPECT_THAT(emptied.error().message, HasSubstr("ca.crt"));
+  EXPECT_EQ(serving.identity(), before);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "fakes/kubeconfig.h"
 #include "fakes/temp_tree.h"
 #include "tls/test_certificates.h"
 
@@ -65,12 +66,7 @@ TEST(Bootstrap, EndsWhenTheClockIsSetAndTheCertificateHasNotExpiredAfterAll) {
   const auto own =
       tls::issue(ca, {.common_name = "system:node:n1", .organizations = {"system:nodes"}});
   const auto kubeconfig = [](const std::string& user) {
-    return "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-           "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
-           "clusters: [{name: k, cluster: {server: 'https://127.0.0.1:1', "
-           "certificate-authority: ca.crt}}]\n"
-           "users: [{name: u, user: {" +
-           user + "}}]\n";
+    return fakes::kubeconfig("server: 'https://127.0.0.1:1', certificate-authority: ca.crt", user);
   };
   tree.file("ca.crt", ca.certificate)
       .file("pki/slurmlet-client-current.pem", own.certificate + own.key)

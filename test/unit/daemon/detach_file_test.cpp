@@ -18,32 +18,20 @@ class DetachFileTest : public ::testing::Test {
 };
 
 TEST_F(DetachFileTest, IsThereWhileTheNodeSaysSo) {
-  DetachFile file{directory_};
-  file.set(false);
-  EXPECT_FALSE(exists());
-  file.set(true);
-  EXPECT_TRUE(exists());
-  file.set(std::nullopt);  // the API server is away, or the Node is gone
-  EXPECT_TRUE(exists());
-  file.set(false);
-  EXPECT_FALSE(exists());
-}
-
-TEST_F(DetachFileTest, OneOfAnEarlierLifeIsRemoved) {
-  DetachFile{directory_}.set(true);
-  DetachFile file{directory_};
-  file.set(std::nullopt);
-  EXPECT_TRUE(exists());
-  file.set(false);
-  EXPECT_FALSE(exists());
-}
-
-TEST_F(DetachFileTest, OneThatSomebodyRemovedIsWrittenAgain) {
-  DetachFile file{directory_};
-  file.set(true);
-  tree_.remove("detached");
-  file.set(true);
-  EXPECT_TRUE(exists());
+  for (int life = 0; life < 2; ++life) {
+    DetachFile file{directory_};
+    file.set(std::nullopt);  // the API server is away, or the Node is gone
+    EXPECT_EQ(exists(), life == 1) << "it is of an earlier life";
+    file.set(false);
+    EXPECT_FALSE(exists());
+    file.set(true);
+    EXPECT_TRUE(exists());
+    file.set(std::nullopt);
+    EXPECT_TRUE(exists());
+    tree_.remove("detached");  // by somebody
+    file.set(true);
+    EXPECT_TRUE(exists());
+  }
 }
 
 TEST_F(DetachFileTest, WithoutADirectoryNothingIsWritten) {

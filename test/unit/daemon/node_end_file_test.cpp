@@ -43,12 +43,15 @@ TEST_F(NodeEndFileTest, ComesBackAsItWasInTheSameBoot) {
   EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
-TEST_F(NodeEndFileTest, NothingIsNoFile) {
+TEST_F(NodeEndFileTest, NothingIsNoFileAndSoIsAnUnknownBoot) {
   EXPECT_EQ(*load(scope_), std::nullopt);
   ASSERT_TRUE(save_node_end(scope_, end_));
   ASSERT_TRUE(save_node_end(scope_, std::nullopt));
   EXPECT_FALSE(std::filesystem::exists(file()));
   EXPECT_TRUE(save_node_end(scope_, std::nullopt));
+  scope_.boot_id.clear();
+  ASSERT_TRUE(save_node_end(scope_, end_));
+  EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
 TEST_F(NodeEndFileTest, WhatIsNewStartsWithoutIt) {
@@ -74,12 +77,6 @@ TEST_F(NodeEndFileTest, WhatIsNewStartsWithoutIt) {
     ASSERT_TRUE(loaded);
     EXPECT_EQ(loaded->has_value(), row.known);
   }
-}
-
-TEST_F(NodeEndFileTest, AnUnknownBootIsNotSaved) {
-  scope_.boot_id.clear();
-  ASSERT_TRUE(save_node_end(scope_, end_));
-  EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
 TEST_F(NodeEndFileTest, ATimeToComeIsNow) {
