@@ -180,16 +180,6 @@ TEST(DesiredNodeTest, AllocatedSlicesThatNoTypeTellsAreNoGpus) {
   EXPECT_EQ(desired(facts).annotations["slurmlet.io/slurm-allocated-gpus"], "3");
 }
 
-TEST(DesiredNodeTest, GpuHealthStandsBeforeReadyWhereThereAreGpus) {
-  HostFacts facts = good_facts();
-  EXPECT_EQ(condition_of(desired(facts).conditions, "GPUHealthy").type, "");
-  facts.slurm.record->gres = {{"gpu", "a100", 1}};
-  facts.slurm_conf.gpu_files = {{"/dev/nvidia0"}};
-  const auto conditions = desired(facts).conditions;
-  EXPECT_EQ(conditions[conditions.size() - 2].type, "GPUHealthy");
-  EXPECT_EQ(conditions.back().type, "Ready");
-}
-
 TEST(DesiredNodeTest, PublishedGpuResourcesAreNamedOnce) {
   HostFacts facts = good_facts();
   facts.slurm.record->gres = {
@@ -339,27 +329,31 @@ TEST(DesiredNodeTest, NodeInfo) {
 
 TEST(DesiredNodeTest, PolicyPassesThrough) {
   NodePolicy policy = policy_for("n1");
-  EXPECT_EQ(desired(good_facts(), policy).kubelet_port, 0);
-  EXPECT_FALSE(desired(good_facts(), policy).unschedulable);
-  policy.kubelet_port = 10250;
-  policy.unschedulable = true;
-  EXPECT_EQ(desired(good_facts(), policy).kubelet_port, 10250);
-  EXPECT_TRUE(desired(good_facts(), policy).unschedulable);
+  for (const bool set : {false, true}) {
+    policy.kubelet_port = set ? 10250 : 0;
+    policy.unschedulable = set;
+    EXPECT_EQ(desired(good_facts(), policy).kubelet_port, policy.kubelet_port);
+    EXPECT_EQ(desired(good_facts(), policy).unschedulable, set);
+  }
   EXPECT_EQ(desired(good_facts(), policy).name, "n1");
 }
 
 TEST(DesiredNodeTest, ConditionsInTheOrderThatDescribeShows) {
+  HostFacts facts = good_facts();
+  EXPECT_EQ(condition_of(desired(facts).conditions, "GPUHealthy").type, "") << "without GPUs";
+  facts.slurm.record->gres = {{"gpu", "a100", 1}};
+  facts.slurm_conf.gpu_files = {{"/dev/nvidia0"}};
   std::vector<std::string> types;
-  for (const auto& condition : desired(good_facts()).conditions) {
+  for (const auto& condition : desired(facts).conditions) {
     types.push_back(condition.type);
   }
-  EXPECT_THAT(
-      types,
-      ElementsAre("NetworkUnavailable", "MemoryPressure", "DiskPressure", "PIDPressure",
-                  "SlurmdReady", "SlurmNodeStateIdle", "SlurmNodeStateMixed",
-                  "SlurmNodeStateAllocated", "SlurmNodeStateCompleting", "SlurmNodeStateDrain",
-                  "SlurmNodeStateDown", "SlurmNodeStateFail", "SlurmNodeStateMaintenance",
-                  "SlurmNodeStateNotResponding", "SlurmNodeStateInvalidReg", "Ready"));
+  EXPECT_THAT(types,
+              ElementsAre("NetworkUnavailable", "MemoryPressure", "DiskPressure", "PIDPressure",
+                          "SlurmdReady", "SlurmNodeStateIdle", "SlurmNodeStateMixed",
+                          "SlurmNodeStateAllocated", "SlurmNodeStateCompleting",
+                          "SlurmNodeStateDrain", "SlurmNodeStateDown", "SlurmNodeStateFail",
+                          "SlurmNodeStateMaintenance", "SlurmNodeStateNotResponding",
+                          "SlurmNodeStateInvalidReg", "GPUHealthy", "Ready"));
 }
 
 TEST(DesiredNodeTest, SlurmsConditionsAreProvisionalUntilItWasAsked) {

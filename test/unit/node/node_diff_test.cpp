@@ -12,6 +12,7 @@ namespace node_diff_test {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Pair;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
@@ -183,17 +184,23 @@ TEST(NodeDiffTest, FurtherStatesGoWhenTheyAreOver) {
 }
 
 TEST(NodeDiffTest, OwnKeysThatAreOverAreRemoved) {
-  HostFacts facts = good_facts();
+  HostFacts facts = with_all_labels();
   facts.slurm.record->reason = "bad dimm";
   const ObservedNode observed = observed_from(desired(facts), kThen);
-  facts.slurm.record->reason = "";
+  facts = with_gpus({{"gpu", "h100", 4}});
+  facts.slurm.record->partitions = {"batch"};
   facts.slurm.record->cluster = "";
   facts.slurm_conf.cluster_name = "";
-  NodePatch patch = diff(observed, desired(facts));
+  const NodePatch patch = diff(observed, desired(facts));
   EXPECT_THAT(patch.annotations,
-              UnorderedElementsAre(Pair("slurmlet.io/slurm-reason", std::nullopt),
-                                   Pair("slurmlet.io/slurm-cluster", std::nullopt)));
-  EXPECT_THAT(patch.labels, UnorderedElementsAre(Pair("slurmlet.io/slurm-cluster", std::nullopt)));
+              IsSupersetOf({Pair("slurmlet.io/slurm-reason", std::optional<std::string>{}),
+                            Pair("slurmlet.io/slurm-cluster", std::optional<std::string>{})}));
+  EXPECT_THAT(patch.labels, UnorderedElementsAre(Pair("slurmlet.io/slurm-cluster", std::nullopt),
+                                                 Pair("partition.slurmlet.io/gpu", std::nullopt),
+                                                 Pair("feature.slurmlet.io/ib", std::nullopt),
+                                                 Pair("gpu-type.slurmlet.io/a100", std::nullopt),
+                                                 Pair("gpu-type.slurmlet.io/h100", "4"),
+                                                 Pair("slurmlet.io/gpu-type", "h100")));
   EXPECT_TRUE(patch.has_changes);
 }
 
@@ -217,7 +224,6 @@ TEST(NodeDiffTest, NothingIsRemovedBeforeSlurmHasTold) {
   EXPECT_THAT(diff(observed, desired(facts)).labels, IsEmpty());
 }
 
-// What a daemon knows in its first moments, on a Node that an earlier one knew all about.
 TEST(NodeDiffTest, ARestartWritesNothing) {
   const ObservedNode observed = observed_from(desired(), kThen);
   HostFacts early = good_facts();
@@ -229,12 +235,7 @@ TEST(NodeDiffTest, ARestartWritesNothing) {
   const NodePatch patch = diff(observed, desired(early));
   ASSERT_NE(patched(patch, "SlurmdReady"), nullptr);
   EXPECT_EQ(patched(patch, "SlurmdReady")->condition.status, "False");
-}
-
-TEST(NodeDiffTest, EarlierAnswersDoNotOutliveTheHardware) {
-  const ObservedNode observed = observed_from(desired(), kThen);
-  HostFacts early = good_facts();
-  early.slurm = {};
+  // But earlier answers do not outlive the hardware.
   early.machine.memory_bytes = std::int64_t{1} << 30;
   EXPECT_THAT(diff(observed, desired(early)).allocatable,
               UnorderedElementsAre(Pair("memory", "1Gi")));
@@ -378,18 +379,6 @@ TEST(NodeDiffTest, OnlyOurOwnDomainIsOwned) {
                                                  Pair("gpu-type.slurmlet.io/x", std::nullopt)));
   EXPECT_THAT(patch.annotations, ElementsAre(Pair("slurmlet.io/x", std::nullopt)));
   EXPECT_THAT(patch.removed_conditions, ElementsAre("SlurmNodeStateX"));
-}
-
-TEST(NodeDiffTest, LabelsOfSlurmsThatAreOverAreRemoved) {
-  const ObservedNode observed = observed_from(desired(with_all_labels()), kThen);
-  HostFacts facts = with_gpus({{"gpu", "h100", 4}});
-  facts.slurm.record->partitions = {"batch"};
-  EXPECT_THAT(diff(observed, desired(facts)).labels,
-              UnorderedElementsAre(Pair("partition.slurmlet.io/gpu", std::nullopt),
-                                   Pair("feature.slurmlet.io/ib", std::nullopt),
-                                   Pair("gpu-type.slurmlet.io/a100", std::nullopt),
-                                   Pair("gpu-type.slurmlet.io/h100", "4"),
-                                   Pair("slurmlet.io/gpu-type", "h100")));
 }
 
 // It takes no answer of Slurm's to know that a kind is not wanted.

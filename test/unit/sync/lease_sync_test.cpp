@@ -57,13 +57,21 @@ class LeaseSyncTest : public ::testing::Test {
   LeaseSync sync_ = lease_of("n1", link_);
 };
 
-TEST_F(LeaseSyncTest, WithoutANodeThereIsNoCall) {
+TEST_F(LeaseSyncTest, WithoutANodeThereIsNoCallAndWithOneAtOnce) {
   LeaseLink nothing;
   EXPECT_EQ(lease_of("n1", nothing).step(clock_.now()), kNever);
+  EXPECT_EQ(nothing.status.get(), nullptr);
+  step();
+  api_.clear_calls();
   link_.node_uid.set("");
+  clock_.advance(minutes{1});
   EXPECT_EQ(step(), kNever);
   EXPECT_THAT(api_.calls(), IsEmpty());
-  EXPECT_EQ(link_.status.get(), nullptr);
+  for (const char* uid : {"uid-2", "uid-3"}) {
+    link_.node_uid.set(uid);
+    EXPECT_LE(step(), next_renewal());
+    EXPECT_EQ(lease().owner_node_uid, uid);
+  }
 }
 
 TEST_F(LeaseSyncTest, CreatesAMissingLeaseOwnedByTheNode) {
@@ -154,26 +162,6 @@ TEST_F(LeaseSyncTest, ADeletedLeaseIsMadeAgain) {
     renew();
     EXPECT_EQ(lease().owner_node_uid, uid);
   }
-}
-
-TEST_F(LeaseSyncTest, AnotherNodeUidIsWrittenAtOnce) {
-  step();
-  clock_.advance(seconds{1});
-  link_.node_uid.set("uid-2");
-  step();
-  EXPECT_EQ(lease().owner_node_uid, "uid-2");
-}
-
-TEST_F(LeaseSyncTest, WithoutANodeItRestsAndThenStartsAtOnce) {
-  step();
-  link_.node_uid.set("");
-  clock_.advance(minutes{1});
-  api_.clear_calls();
-  EXPECT_EQ(step(), kNever);
-  EXPECT_THAT(api_.calls(), IsEmpty());
-  link_.node_uid.set("uid-2");
-  EXPECT_LE(step(), next_renewal());
-  EXPECT_EQ(lease().owner_node_uid, "uid-2");
 }
 
 TEST_F(LeaseSyncTest, RenewTimeIncreasesThoughTheClockStepsBack) {
