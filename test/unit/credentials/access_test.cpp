@@ -156,38 +156,35 @@ TEST_F(ApiAccessTest, TheProxyOfTheEnvironmentIsUsedWhereTheKubeconfigNamesNone)
   EXPECT_EQ(open().cluster().proxy_url, "http://other:1");
 }
 
-TEST_F(ApiAccessTest, AnotherPairIsAnotherCredentialButNotAnotherToken) {
-  ApiAccess access = open();
-  const std::string before = access.credential_identity();
-  ASSERT_TRUE(access.reload());
-  EXPECT_EQ(access.credential_identity(), before);
-  put(node_certificate("n1"));
-  ASSERT_TRUE(access.reload());
-  EXPECT_NE(access.credential_identity(), before);
-
-  tree_.file("token", "a.b.c").file("kubeconfig", kubeconfig(kCluster, "tokenFile: token"));
-  ApiAccess by_token = open();
-  const std::string with_token = by_token.credential_identity();
-  tree_.file("token", "d.e.f");
-  ASSERT_TRUE(by_token.reload());
-  EXPECT_EQ(by_token.credential_identity(), with_token);
-}
-
-// A certificate that slurmlet renews itself is no sign of another Machine.
-TEST_F(ApiAccessTest, ARenewalOfOurOwnIsTheSameCredential) {
+// Nor is a certificate that slurmlet renews itself a sign of another Machine.
+TEST_F(ApiAccessTest, AnotherPairIsAnotherCredentialButNotATokenOrARenewal) {
   settings_.kubernetes.cert_dir = tree_.path("pki").string();
-  const auto write = [this](const tls::Issued& pair) {
-    tree_.file("pki/slurmlet-client-current.pem", pair.certificate + pair.key);
+  const auto both = [](const tls::Issued& pair) { return pair.certificate + pair.key; };
+  const struct {
+    const char* user;
+    const char* file;
+    std::string before, after;
+    bool is_another;
+  } kRows[] = {
+      {"client-certificate: own.pem, client-key: own.pem", "own.pem", both(node_certificate("n1")),
+       both(node_certificate("n1")), true},
+      {"client-certificate: pki/slurmlet-client-current.pem, "
+       "client-key: pki/slurmlet-client-current.pem",
+       "pki/slurmlet-client-current.pem", both(node_certificate("n1")),
+       both(node_certificate("n1")), false},
+      {"tokenFile: token", "token", "a.b.c", "d.e.f", false},
   };
-  write(node_certificate("n1"));
-  tree_.file("kubeconfig", kubeconfig(kCluster,
-                                      "client-certificate: pki/slurmlet-client-current.pem, "
-                                      "client-key: pki/slurmlet-client-current.pem"));
-  ApiAccess access = open();
-  const std::string before = access.credential_identity();
-  write(node_certificate("n1"));
-  ASSERT_TRUE(access.reload());
-  EXPECT_EQ(access.credential_identity(), before);
+  for (const auto& row : kRows) {
+    use(row.user);
+    tree_.file(row.file, row.before);
+    ApiAccess access = open();
+    const std::string before = access.credential_identity();
+    ASSERT_TRUE(access.reload());
+    EXPECT_EQ(access.credential_identity(), before);
+    tree_.file(row.file, row.after);
+    ASSERT_TRUE(access.reload());
+    EXPECT_EQ(access.credential_identity() != before, row.is_another) << row.file;
+  }
 }
 
 TEST_F(ApiAccessTest, TheSameContentKeepsTheConnectionsFromOtherFilesToo) {

@@ -16,6 +16,7 @@
 
 #include "base/rfc3339.h"
 #include "kube/api.h"
+#include "node/node_fixtures.h"
 
 namespace slurmlet::fakes {
 
@@ -220,22 +221,10 @@ class FakeNodeApi final : public kube::NodeApi, public Stored<node::ObservedNode
 
   // What the server holds after a create: admission adds the not-ready taint.
   static node::ObservedNode observed(const node::DesiredNode& desired, WallTime now) {
-    node::ObservedNode node;
-    node.name = desired.name;
-    node.labels = desired.labels;
-    node.annotations = desired.annotations;
-    node.provider_id = desired.provider_id;
-    node.taints = desired.taints;
+    node::ObservedNode node = node::observed_from(desired, rfc3339(now));
+    node.uid.clear();
     node.unschedulable = desired.unschedulable;
     node.taints.push_back({"node.kubernetes.io/not-ready", "", "NoSchedule"});
-    node.capacity = desired.capacity;
-    node.allocatable = desired.allocatable;
-    for (const node::Condition& condition : desired.conditions) {
-      node.conditions.push_back({condition, rfc3339(now)});
-    }
-    node.addresses = desired.addresses;
-    node.node_info = desired.node_info;
-    node.kubelet_port = desired.kubelet_port;
     return node;
   }
 

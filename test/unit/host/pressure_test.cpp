@@ -9,30 +9,24 @@ namespace {
 
 constexpr std::int64_t kMiB = 1024 * 1024;
 
-TEST(MemoryRule, BeginsBelow100MiAndEndsAt200Mi) {
+TEST(PressureRules, BeginBelowOneLimitAndEndAtAnother) {
   EXPECT_FALSE(is_memory_low(false, 100 * kMiB));
   EXPECT_TRUE(is_memory_low(false, 100 * kMiB - 1));
   EXPECT_TRUE(is_memory_low(true, 200 * kMiB - 1));
   EXPECT_FALSE(is_memory_low(true, 200 * kMiB));
-}
 
-TEST(DiskRule, BeginsBelow10PercentAndEndsAt12) {
   EXPECT_FALSE(is_disk_low(false, {1000, 100, 0, 0}));
   EXPECT_TRUE(is_disk_low(false, {1000, 99, 0, 0}));
   EXPECT_TRUE(is_disk_low(true, {1000, 119, 0, 0}));
   EXPECT_FALSE(is_disk_low(true, {1000, 120, 0, 0}));
   EXPECT_FALSE(is_disk_low(false, {0, 0, 0, 0}));
-}
 
-TEST(InodeRule, BeginsBelow5PercentAndEndsAt6) {
   EXPECT_FALSE(are_inodes_low(false, {1000, 1000, 1000, 50}));
   EXPECT_TRUE(are_inodes_low(false, {1000, 1000, 1000, 49}));
   EXPECT_TRUE(are_inodes_low(true, {1000, 1000, 1000, 59}));
   EXPECT_FALSE(are_inodes_low(true, {1000, 1000, 1000, 60}));
   EXPECT_FALSE(are_inodes_low(false, {1000, 1000, 0, 0})) << "btrfs does not limit inodes";
-}
 
-TEST(PidRule, BeginsBelow10PercentFreeAndEndsAt15) {
   EXPECT_FALSE(are_pids_low(false, 900, 1000));
   EXPECT_TRUE(are_pids_low(false, 901, 1000));
   EXPECT_TRUE(are_pids_low(true, 851, 1000));

@@ -168,7 +168,9 @@ TEST(SlurmStateConditionsTest, DrainingSaysWhatIsStillRunning) {
       {"MIXED", {}, running(many), "25 jobs are still running", "20, and 5 more)"},
       {"MIXED", {}, LocalJobs{2, 4}, "2 jobs are still running", ""},
       {"IDLE", {"COMPLETING"}, running({}), "completing", ""},
+      // an salloc or a job between its steps leaves no trace here
       {"ALLOCATED", {}, running({}), "no job processes on this node", ""},
+      {"MIXED", {}, running({}), "no job processes on this node", ""},
       // Slurm has given up on the node, or has not noticed yet; the machine knows better
       {"DOWN", {}, running({7}), "1 job is still running", "(7)"},
       {"IDLE", {}, running({7}), "1 job is still running", "(7)"},
@@ -263,14 +265,6 @@ TEST(SlurmStateConditionsTest, ARunningSlurmdContradictsAPoweredDownNode) {
     facts.slurmd = {Liveness::kRunning, 0, "22.05.8", ""};  // a captured answer, no process seen
     EXPECT_THAT(message_of(facts, word), Not(HasSubstr("slurmd is running")));
   }
-}
-
-// An salloc or a multi-node job between steps leaves no trace here; a node is not drained before
-// slurmctld says so.
-TEST(SlurmStateConditionsTest, NotDrainedBecauseTheMachineSeesNoJobs) {
-  HostFacts facts = facts_in_state("MIXED", {"DRAIN"});
-  facts.jobs = LocalJobs{};
-  EXPECT_EQ(condition_of(slurm_state_conditions(facts), "SlurmNodeStateDrain").reason, "Draining");
 }
 
 TEST(SlurmStateConditionsTest, AJobThatHasStartedIsNotIdleAndPerhapsNotAll) {

@@ -82,9 +82,8 @@ TEST_F(FactsSharedFilesTest, SlurmConfMayTakeLongerThanTheFirstLook) {
 // Of NVIDIA's after a fault on the bus, for example.
 TEST_F(FactsSharedFilesTest, AGpuDriverThatHangsCostsTheGpusOnly) {
   std::promise<void> answers;
-  std::atomic<std::shared_future<void>*> gate{nullptr};
   std::shared_future<void> hangs = answers.get_future().share();
-  gate = &hangs;
+  std::atomic<std::shared_future<void>*> gate{&hangs};
   options_.patience = Duration{0};
   options_.read_gpus = [&gate](const host::Paths&, const std::vector<std::string>&) {
     if (const auto* const until = gate.load()) {
@@ -148,12 +147,9 @@ TEST_F(FactsSharedFilesTest, AStateDirectoryThatHangsCostsTheDiskPressureOnly) {
 }
 
 TEST_F(FactsSharedFilesTest, WhatWasReadBeforeStaysTrue) {
-  held_ = std::make_shared<std::shared_future<void>>();
-  *held_ = [] {
-    std::promise<void> now;
-    now.set_value();
-    return now.get_future().share();
-  }();
+  std::promise<void> now;
+  now.set_value();
+  held_ = std::make_shared<std::shared_future<void>>(now.get_future().share());
   const auto gate = held_;
   options_.patience = seconds{1};  // real ones
   slurmd_starts();

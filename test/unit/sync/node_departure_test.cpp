@@ -67,17 +67,21 @@ class NodeDepartureTest : public NodeSyncFixture {
   std::optional<node::DeletionRecord> saved_;
 };
 
+// The DELETED event has the final state, whether the cordon was seen before or not.
 TEST_F(NodeDepartureTest, CordonAndDeletionEndIt) {
-  go_with_machine();
-  expect_left_deleted();
-}
-
-// Nothing was read between the cordon and the end: the DELETED event has the final state.
-TEST_F(NodeDepartureTest, TheFinalStateCounts) {
-  change(true, "m1");
-  somebody_deletes_it();
-  step();
-  expect_left_deleted();
+  for (const bool is_cordon_seen : {true, false}) {
+    change(true, "m1");
+    if (is_cordon_seen) {
+      tell(Seen::kModified);
+      step_after(seconds{1});
+    }
+    somebody_deletes_it();
+    step();
+    expect_left_deleted();
+    sync_->forget_deletion(clock_.now());
+    step();
+    ASSERT_TRUE(sync_->registered());
+  }
 }
 
 TEST_F(NodeDepartureTest, AMachineThatHasLeftSlurmIsNotRegisteredAgain) {
@@ -108,14 +112,6 @@ TEST_F(NodeDepartureTest, AnUncordonCountsAtTheEndToo) {
   EXPECT_TRUE(sync_->registered());
   EXPECT_FALSE(held().unschedulable);
   EXPECT_FALSE(saved_);
-}
-
-TEST_F(NodeDepartureTest, AfterAListWithoutTheNodeTheLastSightCounts) {
-  change_and_tell(true, "m1");
-  api_.remove("n1");
-  watch_.feed(Seen::kReplaced, {});
-  step();
-  expect_left_deleted();
 }
 
 TEST_F(NodeDepartureTest, TheWatchIsOpenedAtOnceAfterARestart) {
