@@ -155,16 +155,18 @@ TEST(LoadTest, WhatIsNoFileOrNoDirectoryIsAnError) {
 
 TEST(LoadTest, ProblemsOfADropInNameIt) {
   FakeSources sources;
+  EXPECT_EQ(sources.error_with({"print-node"}), "") << "there need not be any";
   sources.files["/etc/slurmlet/config.d/a.yaml"] = file("endpoint: {port: x}\n");
   sources.files["/etc/slurmlet/config.d/b.yaml"] = "node: {}\n";
   sources.unreadable["/etc/slurmlet/config.d/a.yaml.not"] = "";
   EXPECT_THAT(sources.error_with({"print-node"}),
               AllOf(HasSubstr("/etc/slurmlet/config.d/a.yaml:3:18: endpoint.port"),
                     HasSubstr("/etc/slurmlet/config.d/b.yaml:1:1: \"apiVersion: ")));
-  sources.files = {{"/etc/slurmlet/config.d/a.yaml", ""}};
-  sources.unreadable = {{"/etc/slurmlet/config.d/a.yaml", "open: Permission denied"}};
-  EXPECT_EQ(sources.error_with({"print-node"}),
-            "/etc/slurmlet/config.d/a.yaml: open: Permission denied");
+  for (const char* path : {kFile, "/etc/slurmlet/config.d/a.yaml"}) {
+    sources.files = {{path, ""}};
+    sources.unreadable = {{path, "open: Permission denied"}};
+    EXPECT_THAT(sources.error_with({"print-node"}), HasSubstr("open: Permission denied"));
+  }
 }
 
 TEST(LoadTest, TheProxyOfTheEnvironmentIsTaken) {
@@ -336,13 +338,6 @@ TEST(LoadTest, WarnsOfACertificateThatAnOutageOutlasts) {
   EXPECT_THAT(warnings("0s"), IsEmpty());
 }
 
-TEST(LoadTest, TheDefaultFileMayBeAbsentButNotUnreadable) {
-  FakeSources sources;
-  EXPECT_EQ(sources.error_with({"print-node"}), "");
-  sources.unreadable[kFile] = "Permission denied";
-  EXPECT_THAT(sources.error_with({"print-node"}), HasSubstr("Permission denied"));
-}
-
 TEST(LoadTest, ProblemsOfAllSourcesComeTogether) {
   FakeSources sources;
   sources.files["/c.yaml"] = file("slurm:\n  polInterval: 5s\n  conf: x\n");
@@ -355,13 +350,10 @@ TEST(LoadTest, ProblemsOfAllSourcesComeTogether) {
                            HasSubstr("environment variable VKUBELET_POD_IP is \"pod\"")));
 }
 
-TEST(LoadTest, WarningsOfTheCommandLineAreKept) {
+TEST(LoadTest, VirtualKubeletsLogLevelsAreAcceptedAndWarningsKept) {
   const Settings settings = loaded(FakeSources{}, {"print-node", "--disable-taint", "--klog.v=2"});
-  EXPECT_THAT(settings.warnings, UnorderedElementsAre(HasSubstr("--disable-taint has no effect"),
-                                                      HasSubstr("--klog.v has no effect")));
-}
-
-TEST(LoadTest, VirtualKubeletsLogLevelsAreAccepted) {
+  EXPECT_THAT(settings.warnings,
+              UnorderedElementsAre(HasSubstr("--disable-taint"), HasSubstr("--klog.v")));
   using enum log::Level;
   for (const auto& [word, level] : std::vector<std::pair<std::string, log::Level>>{
            {"warn", kWarning}, {"trace", kDebug}, {"fatal", kError}, {"info", kInfo}}) {

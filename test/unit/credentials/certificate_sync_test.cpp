@@ -138,30 +138,21 @@ TEST_F(CertificateSyncTest, AClockThatIsSetBackDoesNotDropARequest) {
 
 // --- a directory that hangs
 
-TEST_F(CertificateSyncTest, AStoreThatHangsCostsTheCertificateOnly) {
-  fakes::HangingFile hang{key_file()};
-  step();
-  EXPECT_EQ(status().problem, key_file() + " does not answer");
-  EXPECT_THAT(api_.calls(), IsEmpty());
-  hang.answer();
-  step_until([this] { return status().pending_since.has_value(); });
-  EXPECT_EQ(status().problem, "");
-  api_.issue(asked(), certificate());
-  step();
-  EXPECT_THAT(issued_, SizeIs(1));
-}
-
-TEST_F(CertificateSyncTest, ACertificateThatIsOnDiskTooLateIsUsed) {
-  step();
-  api_.issue(asked(), certificate());
-  fakes::HangingFile hang{key_file()};
-  step();
-  EXPECT_THAT(issued_, IsEmpty());
-  EXPECT_EQ(status().problem, key_file() + " does not answer");
-  api_.clear_calls();
-  hang.answer();
-  step_until([this] { return !issued_.empty(); });
-  EXPECT_EQ(status().problem, "");
+TEST_F(CertificateSyncTest, AStoreThatHangsCostsTheCertificateOnlyAndLateOnesAreUsed) {
+  for (const bool is_issued : {false, true}) {
+    fakes::HangingFile hang{key_file()};
+    step();
+    EXPECT_THAT(status().problem, HasSubstr(key_file()));
+    EXPECT_THAT(issued_, IsEmpty());
+    EXPECT_THAT(api_.calls(), IsEmpty());
+    hang.answer();
+    step_until([&] { return is_issued ? !issued_.empty() : status().pending_since.has_value(); });
+    EXPECT_EQ(status().problem, "");
+    if (!is_issued) {
+      api_.issue(asked(), certificate());
+    }
+    api_.clear_calls();
+  }
   run(minutes{10});
   EXPECT_THAT(api_.calls(), IsEmpty());
   EXPECT_THAT(issued_, SizeIs(1));
@@ -222,26 +213,22 @@ TEST_F(CertificateSyncTest, OneThatWasDeniedMeanwhileIsDenied) {
   EXPECT_NE(asked(), name);
 }
 
-TEST_F(CertificateSyncTest, AValidCertificateNeedsNoCallAfterARestart) {
+// The caller decides what an expired one is good for.
+TEST_F(CertificateSyncTest, AValidCertificateNeedsNoCallAfterARestartAndAnExpiredOneAtOnce) {
   obtain();
-  api_.clear_calls();
-  issued_.clear();
-  start();
-  EXPECT_GT(until_wake(), minutes{30});
-  EXPECT_THAT(issued_, SizeIs(1));
-  EXPECT_TRUE(status().not_after);
-  EXPECT_THAT(api_.calls(), IsEmpty());
-}
-
-TEST_F(CertificateSyncTest, ARestartAfterALongPowerOffAsksAtOnce) {
-  obtain();
-  clock_.advance(hours{24 * 30});
-  issued_.clear();
-  start();
-  step();
-  EXPECT_THAT(issued_, SizeIs(1));  // the caller decides what an expired one is good for
-  EXPECT_EQ(status().requests, 1U);
-  EXPECT_TRUE(status().pending_since.has_value());
+  for (const bool is_expired : {false, true}) {
+    if (is_expired) {
+      clock_.advance(hours{24 * 30});
+    }
+    api_.clear_calls();
+    issued_.clear();
+    start();
+    step();
+    EXPECT_THAT(issued_, SizeIs(1));
+    EXPECT_TRUE(status().not_after);
+    EXPECT_EQ(api_.writes(), is_expired ? 1 : 0);
+    EXPECT_EQ(status().pending_since.has_value(), is_expired);
+  }
 }
 
 TEST_F(CertificateSyncTest, ADamagedFileIsReplaced) {

@@ -125,14 +125,17 @@ TEST(DesiredNodeTest, Annotations) {
 
 TEST(DesiredNodeTest, AnnotationsThatFewNodesHave) {
   HostFacts facts = good_facts();
-  facts.slurm.record->reservation = "maint-1";
-  facts.slurm.record->comment = "lent to physics";
-  facts.slurm.record->next_state = "UNKNOWN+UNDRAIN+RESUME";
+  SlurmNodeRecord& record = *facts.slurm.record;
+  record.reservation = "maint-1";
+  record.comment = "lent to physics";
+  record.next_state = "UNKNOWN+UNDRAIN+RESUME";
+  record.gres = gres_of("gpu:h200:2,gpu:h100:1,gpu:h200_3g.71gb:6,shard:h200:8");
   const auto annotations = desired(facts).annotations;
   EXPECT_EQ(annotations.at("slurmlet.io/slurm-reservation"), "maint-1");
   EXPECT_EQ(annotations.at("slurmlet.io/slurm-comment"), "lent to physics");
   EXPECT_EQ(annotations.at("slurmlet.io/slurm-next-state"), "RESUME");
-  facts.slurm.record->next_state = "INVALID";
+  EXPECT_EQ(annotations.at("slurmlet.io/gpu-resources"), "nvidia.com/gpu,nvidia.com/mig-3g.71gb");
+  record.next_state = "INVALID";
   EXPECT_THAT(desired(facts).annotations, Not(Contains(Key("slurmlet.io/slurm-next-state"))));
 }
 
@@ -178,14 +181,6 @@ TEST(DesiredNodeTest, AllocatedSlicesThatNoTypeTellsAreNoGpus) {
   EXPECT_FALSE(desired(facts).annotations.contains("slurmlet.io/slurm-allocated-gpus"));
   facts.machine.gpus->front().slices = 0;  // six cards are missing, then
   EXPECT_EQ(desired(facts).annotations["slurmlet.io/slurm-allocated-gpus"], "3");
-}
-
-TEST(DesiredNodeTest, PublishedGpuResourcesAreNamedOnce) {
-  HostFacts facts = good_facts();
-  facts.slurm.record->gres = {
-      {"gpu", "h200", 2}, {"gpu", "h100", 1}, {"gpu", "h200_3g.71gb", 6}, {"shard", "h200", 8}};
-  EXPECT_EQ(desired(facts).annotations.at("slurmlet.io/gpu-resources"),
-            "nvidia.com/gpu,nvidia.com/mig-3g.71gb");
 }
 
 TEST(DesiredNodeTest, TaintsAndThenTheConfiguredOnes) {

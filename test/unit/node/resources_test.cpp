@@ -61,18 +61,20 @@ TEST(ResourcesTest, CpusThatJobsMayUse) {
   }
 }
 
-// CPUs=64 of 64 cores with two threads each, CoreSpecCount=2: 62 before Slurm has answered as well.
 TEST(ResourcesTest, WhereSlurmCountsCoresAllocatableIsInCores) {
   HostFacts facts = good_facts();
   facts.machine.cpus = 128;
   facts.slurm_conf.cpus = 64;
   facts.slurm_conf.core_spec_cpus = 2;
   facts.slurm.record->cpus = 64;
-  EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("cpu"), "62");
-  facts.slurm.record.reset();
-  const Resources out = resources(facts, policy_for("n1"));
-  EXPECT_EQ(out.allocatable.at("cpu"), "62");
-  EXPECT_EQ(out.capacity.at("cpu"), "128");
+  for (const bool has_answered : {true, false}) {
+    if (!has_answered) {
+      facts.slurm.record.reset();
+    }
+    const Resources out = resources(facts, policy_for("n1"));
+    EXPECT_EQ(out.allocatable.at("cpu"), "62");
+    EXPECT_EQ(out.capacity.at("cpu"), "128");
+  }
 }
 
 // effective_cpus is CPUEfctv: what is left without CoreSpec, by Slurm's own count.
