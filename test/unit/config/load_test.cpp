@@ -278,10 +278,10 @@ run --kubernetes-server=https://a --bootstrap-token-file=/t --kubernetes-token-f
 run --kubernetes-server=https://a --bootstrap-token-file=/t --kubernetes-ca-data=/ca => --kubernetes-ca-data & PEM
 print-node --node-recreate=never --node-recreate-after=10m => --node-recreate-after & node.recreate is never
 print-node --node-recreate-after=never => -
-print-node --slurm-command-timeout=60s => --slurm-command-timeout is 1m & slurm.pollInterval, which is 1m
-print-node --slurm-poll-interval=10s --slurm-command-timeout=15s => --slurm-command-timeout is 15s & slurm.pollInterval, which is 10s
-print-node --slurm-stale-after=30s => slurm.pollInterval is 1m & slurm.staleAfter, which is 30s
-print-node --slurm-max-backoff=30s => --slurm-max-backoff is 30s & slurm.pollInterval, which is 1m
+print-node --slurm-command-timeout=60s => --slurm-command-timeout is 1m & slurm.pollInterval & 1m
+print-node --slurm-poll-interval=10s --slurm-command-timeout=15s => --slurm-command-timeout is 15s & slurm.pollInterval & 10s
+print-node --slurm-stale-after=30s => slurm.pollInterval is 1m & slurm.staleAfter & 30s
+print-node --slurm-max-backoff=30s => --slurm-max-backoff is 30s & slurm.pollInterval & 1m
 print-node --kubernetes-lease-duration=10500ms => --kubernetes-lease-duration is 10s500ms & whole seconds
 print-node --kubernetes-certificate-duration=599s => --kubernetes-certificate-duration is 9m59s & at least 10m, or 0s
 print-node --kubernetes-certificate-duration=600500ms => --kubernetes-certificate-duration is 10m500ms & whole seconds
