@@ -29,10 +29,13 @@ std::string generated_flag(std::string_view key) {
 TEST(SettingsTableTest, KeysFlagsAndVariablesAreUnique) {
   std::set<std::string_view> seen;
   for (const auto& row : settings_table()) {
+    EXPECT_EQ(find_row(row.key), &row);
     EXPECT_TRUE(seen.insert(row.key).second) << row.key;
     EXPECT_TRUE(seen.insert(row.flag).second) << row.flag;
     EXPECT_TRUE(row.environment.empty() || seen.insert(row.environment).second) << row.environment;
   }
+  EXPECT_EQ(find_row("slurm"), nullptr);
+  EXPECT_EQ(find_row(""), nullptr);
   for (const auto& flag : command_flags()) {
     EXPECT_TRUE(seen.insert(flag.name).second) << flag.name;
   }
@@ -113,13 +116,6 @@ TEST(SettingsTableTest, DefaultsAreWithinTheirLimitsAndExplained) {
       EXPECT_THAT(choices(row), ::testing::Contains(default_text(row))) << row.key;
     }
   }
-}
-
-TEST(SettingsTableTest, RowsAreFoundByKey) {
-  ASSERT_NE(find_row("slurm.pollInterval"), nullptr);
-  EXPECT_EQ(find_row("slurm.pollInterval")->flag, "--slurm-poll-interval");
-  EXPECT_EQ(find_row("slurm"), nullptr);
-  EXPECT_EQ(find_row(""), nullptr);
 }
 
 }  // namespace

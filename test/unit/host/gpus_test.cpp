@@ -56,7 +56,9 @@ TEST_F(GpusTest, NvidiaDevicesWithTheirNumbers) {
   device("0000:18:00.0", "0x068000\n", "0x10de\n", "nvidia-nvswitch");  // a switch
   device("0000:19:00.0", "0x030200\n", "0x10de\n", "vfio-pci");
   device("0000:1a:00.0", "0x030000\n", "0x10de\n", "nouveau");
-  device("0000:1b:00.0", "0x030200\n", "0x10DE\n");  // no driver at all
+  device("0000:1b:00.0", "0x030200\n", "0x10DE\n");            // no driver at all
+  device("0000:17:00.4", "0x030200\n", "0x10de\n", "nvidia");  // a virtual function
+  tree_.symlink("../0000:17:00.0", "sys/bus/pci/devices/0000:17:00.4/physfn");
   nvidia_information("0000:17:00.0", "0");
   nvidia_information("0000:86:00.0", "1");
   tree_.file("dev/nvidia0", "");  // nvidia1 is missing
@@ -93,13 +95,6 @@ TEST_F(GpusTest, AmdDevicesWithTheirRenderNodes) {
                                     {"0000:26:00.0", "amd", "", true},
                                     {"0000:46:00.0", "amd", "", false},
                                 }));
-}
-
-TEST_F(GpusTest, IgnoresVirtualFunctions) {
-  device("0000:17:00.0", "0x030200\n", "0x10de\n", "nvidia");
-  device("0000:17:00.4", "0x030200\n", "0x10de\n", "nvidia");
-  tree_.symlink("../0000:17:00.0", "sys/bus/pci/devices/0000:17:00.4/physfn");
-  EXPECT_EQ(read_gpus(paths_)->size(), 1U);
 }
 
 TEST_F(GpusTest, MissingFilesAreThoseThatDoNotExist) {
