@@ -23,7 +23,6 @@ using namespace std::chrono_literals;
 using Use = CredentialFiles::Entry::Use;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 // A pair of files, one more, and what became of them.

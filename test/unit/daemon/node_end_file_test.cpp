@@ -12,7 +12,6 @@ namespace slurmlet::daemon {
 namespace {
 
 using std::chrono::hours;
-using std::chrono::seconds;
 using ::testing::HasSubstr;
 
 class NodeEndFileTest : public ::testing::Test {

@@ -87,6 +87,9 @@ TEST(ResourcesTest, SlurmsEffectiveCpusWin) {
   EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("cpu"), "94");
   facts.slurm_conf.core_spec_cpus = 8;  // slurm.conf was changed since
   EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("cpu"), "94");
+  facts.slurm.stale = true;  // what Slurm was told is not lost with slurmctld
+  facts.slurm.failure = SlurmFailure::kTimeout;
+  EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("cpu"), "94");
   facts.slurm.record->effective_cpus = 200;
   EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("cpu"), "96");
 }
@@ -156,16 +159,6 @@ TEST(ResourcesTest, QuantitiesAreCanonical) {
   HostFacts facts = good_facts();
   facts.machine.cpus = 2000;
   EXPECT_EQ(resources(facts, policy_for("n1")).capacity.at("cpu"), "2k");
-}
-
-// What Slurm was told is not lost with slurmctld.
-TEST(ResourcesTest, AStaleAnswerStillCounts) {
-  HostFacts facts = good_facts();
-  facts.slurm.record->cpus = 64;
-  facts.slurm.stale = true;
-  facts.slurm.failure = SlurmFailure::kTimeout;
-  const Resources out = resources(facts, policy_for("n1"));
-  EXPECT_EQ(out.allocatable.at("cpu"), "64");
 }
 
 TEST(ResourcesTest, GpusAddUpByResourceAndOtherGresDoNotCount) {
