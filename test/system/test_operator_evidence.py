@@ -93,6 +93,24 @@ def test_an_operator_of_another_cluster_releases_nothing(site_of, cluster, own_s
     machines.wait_released("m1")
 
 
+def test_a_record_that_cannot_be_read_may_be_of_the_same_host(site, cluster, machines):
+    """Only such a record names its host. Here ev004's is doubled by what an administrator sets on another node."""
+    job = cluster.submit("ev004")
+    cluster.command("scontrol", "update", "nodename=ev001",
+                    "availablefeatures=a\nNodeName=ev004 Arch=x CoresPerSocket=1 CPUAlloc=0 CPUTot=2 z")
+    try:
+        operator = site.start()
+        site.wait_record("ev003", lambda r: r["text"])
+        machines.add("m1", "ev003")
+        machines.delete("m1")
+        site.wait_dumps("ev003", 4)
+        assert machines.held("m1") and is_running(cluster, job), operator.output()[-2000:]
+    finally:
+        cluster.command("scontrol", "update", "nodename=ev001", "availablefeatures=", "activefeatures=")
+    cluster.command("scancel", job)
+    machines.wait_released("m1")
+
+
 class Front(SlowFront):
     """Before the API server; an account for a Site."""
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/plain_text.h"
+
 namespace slurmlet::op {
 namespace {
 
@@ -42,10 +44,11 @@ std::vector<const SlurmNode*> on_host(const kube::Machine& machine, const SiteVi
 
 // Why `place.slurm` may belong to another Node; "" = it does not.
 std::string doubt_about_slurm(const MachinePlace& place, const SiteView& site) {
-  const std::string& claimed = claimed_name(place.node);
-  if (place.has_node && site.dump.misread().contains(claimed)) {
-    return "slurmctld's record of " + claimed + " could not be parsed";
+  // Only the record tells the host, so it may be this one.
+  if (const auto& misread = site.dump.misread(); !misread.empty()) {
+    return "slurmctld's record of " + plain_text(*misread.begin()) + " could not be parsed";
   }
+  const std::string& claimed = claimed_name(place.node);
   const SlurmNode* own = place.has_node ? site.dump.find(claimed) : nullptr;
   if (own != nullptr && std::ranges::find(place.slurm, own) == place.slurm.end()) {
     return distrust(place.node, *own, 1);

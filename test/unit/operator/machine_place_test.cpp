@@ -92,6 +92,9 @@ TEST(MachinePlaceTest, Table) {
       {"two Slurm nodes of one host",
        [](Site& s) { s.slurm.nodes["n1b"].host = "n1"; },
        {"n1,n1b"}},
+      {"another record cannot be read, perhaps of its host",
+       [](Site& s) { s.slurm.nodes["n9"].base = "DWN*"; },
+       {"n1", false}},
       {"two Slurm nodes of one address",
        [](Site& s) {
          s.slurm.nodes["n1b"].address = "10.0.0.1";
