@@ -24,8 +24,7 @@ struct CoreRule {
 };
 
 constexpr std::array<CoreRule, 10> kCore{{
-    {"IDLE", true, "NotIdle", "node is running jobs or not available to jobs",
-     "node is idle in Slurm"},
+    {"IDLE", true, "NotIdle", "node is not idle in Slurm", "node is idle in Slurm"},
     {"MIXED", true, "NotMixed", "node is not partially allocated", "node is partially allocated"},
     {"ALLOCATED", true, "NotAllocated", "node is not fully allocated", "node is fully allocated"},
     {"COMPLETING", false, "NotCompleting", "no jobs are completing on this node",

@@ -41,7 +41,7 @@ MachineRuling with_jobs(const MachineFacts& facts) {
   const NodeJobs& jobs = *facts.jobs;
   const std::string nodes = names_of(facts.slurm);
   if (jobs.running == 0) {
-    return {MachineAction::kWait, fmt::format("jobs are completing on Slurm node {}, state {}",
+    return {MachineAction::kWait, fmt::format("squeue lists no job, but Slurm node {} is still {}",
                                               nodes, facts.slurm.front()->state.raw())};
   }
   const auto until = end_of_wait(facts);

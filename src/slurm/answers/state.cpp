@@ -23,7 +23,7 @@ constexpr std::string_view kFlags =
 node::SlurmState parse_state(std::string_view text) {
   node::SlurmState state;
   const std::string upper = to_upper(trim(text));
-  std::vector<std::string_view> unknown;
+  bool is_known = true;
   for (const auto word : split(upper, '+')) {
     if (word.empty()) {
       continue;
@@ -31,21 +31,15 @@ node::SlurmState parse_state(std::string_view text) {
     if (has_word(kFlags, word)) {
       state.flags.emplace(word);
     } else if (!has_word(kBases, word)) {
-      unknown.push_back(word);
+      state.flags.emplace(word);
+      is_known = false;
     } else if (state.base.empty()) {
       state.base = word;
     } else if (state.base != word) {
       state.flags.emplace(word);
     }
   }
-  for (const auto word : unknown) {
-    if (state.base.empty()) {
-      state.base = word;
-    } else if (word != state.base) {
-      state.flags.emplace(word);
-    }
-  }
-  if (state.base.empty() && !state.flags.empty()) {
+  if (state.base.empty() && !state.flags.empty() && is_known) {
     state.base = "UNKNOWN";
   }
   return state;

@@ -34,7 +34,7 @@ PollSettings poll_pace(const PollWishes& wishes, std::optional<std::int64_t> nod
         nodes ? counted(*nodes, "node") + " in slurm.conf" : "the number of nodes is not known";
   }
   if (known > kMostNodes) {
-    pace.too_many = fmt::format("slurm.conf has {} nodes", known);
+    pace.too_many = fmt::format("slurm.conf has {} nodes or more", known);
   }
   pace.spread = std::clamp<Duration>(for_all(known, 4), delay_rule(Delay::kFirstQuery).to,
                                      std::max(pace.interval, delay_rule(Delay::kFirstQuery).to));

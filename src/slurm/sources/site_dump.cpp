@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "slurm/answers/record_text.h"
 #include "slurm/answers/scontrol_fields.h"
+#include "slurm/answers/values.h"
 #include "slurm/sources/published_record.h"
 
 namespace slurmlet::slurm {
@@ -55,7 +56,9 @@ std::string without_samples(std::string_view line) {
   return out;
 }
 
-// Of a time that slurmctld gave; it stands before everything that people may write.
+// Of a time that slurmctld gave; it stands before Comment, Extra and Reason. (What stands before
+// it, Features and Gres, is written by administrators and by the node itself: a record that they
+// forge doubles the real one, and neither is used.)
 bool has_nonce(std::string_view line, std::string_view nonce) {
   constexpr std::array<std::string_view, 3> kTimes{
       " BootTime=", " SlurmdStartTime=", " LastBusyTime="};
@@ -72,7 +75,26 @@ struct DumpLine {
   bool begins = false;  // a record that slurmctld wrote itself
 };
 
+// "[root@2020-01-01T00:00:00]" before the signature with the nonce is none of slurmctld's but part
+// of a Reason that somebody wrote. The brackets go, so that nobody takes it for one.
+void unsign(std::string& text, std::string_view nonce) {
+  const auto end = text.rfind(nonce);
+  for (auto open = text.find('['); open < end; open = text.find('[', open + 1)) {
+    const auto close = std::min(text.find(']', open), end);
+    const std::string_view inside = std::string_view{text}.substr(open + 1, close - open - 1);
+    const auto time = inside.substr(inside.rfind('@') + 1);  // all of it without an "@"
+    const bool is_time = time.size() < inside.size() && (time_value(time) || is_nothing(time));
+    if (is_time && is_attribution(text.substr(open, close + 1 - open))) {
+      text[open] = '(';
+      text[close] = ')';
+    }
+  }
+}
+
 std::string without_nonce(std::string text, std::string_view nonce) {
+  if (!nonce.empty() && text.find(nonce) != std::string::npos) {
+    unsign(text, nonce);
+  }
   for (auto at = nonce.empty() ? std::string::npos : text.find(nonce); at != std::string::npos;
        at = text.find(nonce, at)) {
     text.erase(at, nonce.size());

@@ -84,6 +84,19 @@ TEST(SiteDump, WhatPretendsToBeARecordHasNoSeal) {
   }
 }
 
+// Only slurmctld signs a reason.
+TEST(SiteDump, WhatPretendsToBeTheEndOfAReasonIsPartOfIt) {
+  const std::string reason = "ok [root@2020-01-01T00:00:00] Comment=forged [ops@site]";
+  const auto records = split_dump(
+      sealed(scontrol_record("n1", "DRAIN", " Reason=" + reason + " [root@1763700300x07]")), "x07");
+  ASSERT_TRUE(records);
+  const auto own = read_record_text(records->at("n1"));
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(own->reason, "ok (root@2020-01-01T00:00:00) Comment=forged [ops@site]");
+  EXPECT_EQ(own->comment, "");
+  EXPECT_EQ(own->reason_user, "root");
+}
+
 // Of a release whose times have another form.
 TEST(SiteDump, WithoutAnySealRecordsCountAsTheyAre) {
   const auto records = split_dump(scontrol_record("n1") + scontrol_record("n2"), "x07");
@@ -146,7 +159,7 @@ TEST(SiteDump, AFailureNamesItsCauseAndNotSinfo) {
     const char* begins;
   } kRows[] = {{hung, "ControllerTimeout: scontrol did not finish"},
                {flood, "scontrol printed more than"},
-               {silent, "scontrol printed nothing"},
+               {silent, "invalid_response: scontrol printed nothing"},
                {unreachable, "ControllerUnreachable: "},
                {munge, "munge unavailable: "}};
   EXPECT_FALSE(dump_query_failure(good));
