@@ -20,7 +20,8 @@ SPOILED = {
     "not-utf8": (r"printf '\377\376\000\200|\377|\n'", "AnswerNotUnderstood", ""),
     "twenty-megabytes": ("head -c 20971520 /dev/zero | tr '\\0' x", "AnswerNotUnderstood",
                           "more than"),
-    "empty": ("exit 0", "NotInSlurm", "printed nothing"),
+    "empty": ("exit 0", "AnswerNotUnderstood", "printed nothing"),
+    "state": ('"$real" "$@" | sed "s/ State=[^ ]*/ State=DWN*DRAIN/"', "AnswerNotUnderstood", ""),
     "crash": ("kill -SEGV $$", "AnswerNotUnderstood", "signal 11"),
     "hang": ("trap '' TERM; sleep 1000 & wait; sleep 1000", "ControllerTimeout", ""),
     "rate-limit": ("while :; do echo 'scontrol: RPC rate limited 3 time(s). Sleeping then trying "

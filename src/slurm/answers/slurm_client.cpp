@@ -182,7 +182,7 @@ std::optional<QueryFailure> classify(const CommandOutput& output, std::string_vi
     return known;
   }
   if (output.exit_code == 0) {
-    return QueryFailure{SlurmFailure::kNotInSlurm, fmt::format("{} printed nothing", program)};
+    return QueryFailure{SlurmFailure::kInvalidResponse, fmt::format("{} printed nothing", program)};
   }
   if (output.exit_code == 127) {
     return QueryFailure{SlurmFailure::kCommandMissing, fmt::format("{} is not installed", program)};

@@ -116,6 +116,9 @@ void ControllerPoll::use(const std::string& source, const std::string& why) {
 void ControllerPoll::fail(QueryFailure failure) {
   ++counters_.failures;
   ++counters_.failures_by_cause[failure.cause];
+  if (failure.cause == SlurmFailure::kNotInSlurm) {
+    stale_at_ = SteadyTime{};  // it is an answer: an earlier one holds no longer
+  }
   answer_.failure = failure.cause;
   answer_.failure_detail = std::move(failure.detail);
 }

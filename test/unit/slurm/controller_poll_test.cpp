@@ -151,6 +151,15 @@ TEST_F(ControllerPollTest, NotInSlurmIsAnAnswer) {
   EXPECT_EQ(answer().failure, SlurmFailure::kNotInSlurm);
 }
 
+TEST_F(ControllerPollTest, NotInSlurmEndsAnEarlierAnswer) {
+  make(poll_pace({}, 10));
+  pass(seconds{5});
+  ASSERT_TRUE(answer().record);
+  asked_.result = [] { return failed_result(SlurmFailure::kNotInSlurm); };
+  pass(settings_.interval + seconds{5});
+  EXPECT_TRUE(answer().stale);
+}
+
 TEST_F(ControllerPollTest, TheLastAnswerStaysUntilItIsStale) {
   make(poll_pace({}, 10));
   pass(seconds{5});

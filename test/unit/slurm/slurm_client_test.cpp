@@ -95,11 +95,11 @@ TEST(SlurmClient, AnAnswerIsNoFailure) {
       << "served in the end";
 }
 
-TEST(SlurmClient, EmptyOutputIsNotInSlurm) {
+TEST(SlurmClient, EmptyOutputIsNoAnswer) {
   for (const std::string& err : {std::string{}, fixture("25.11/ratelimited-nobody-verbose.err")}) {
     const auto failure = classify_scontrol(ended(0, "\n", err));
     ASSERT_TRUE(failure);
-    EXPECT_EQ(failure->cause, SlurmFailure::kNotInSlurm);
+    EXPECT_EQ(failure->cause, SlurmFailure::kInvalidResponse);
   }
 }
 
