@@ -121,9 +121,6 @@ void set_places(const config::SlurmSettings& settings, const slurm::SlurmConf& c
   setup.jobs.spool_dir = setup.watch.spool_dir;
   setup.jobs.node_name = name;
   setup.jobs.users = setup.watch.places.users;
-  setup.jobs.cgroup_slice = conf.path.empty()
-                                ? setup.jobs.cgroup_slice
-                                : slurm::read_cgroup_slice(conf.path, setup.watch.places.users);
   setup.jobs.threads_per_cpu.reset();  // slurmd -Z has no line, or it is in a file left out
   if (line != nullptr) {
     setup.jobs.threads_per_cpu = line->counts_cores() ? line->threads_per_core : 1;

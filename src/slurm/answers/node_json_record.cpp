@@ -91,7 +91,7 @@ void set_figures(const Fields& fields, node::SlurmNodeRecord& record) {
 void set_reason(const Fields& fields, node::SlurmNodeRecord& record) {
   record.reason = fields.text({"reason"});
   if (!record.reason.empty()) {
-    record.reason_user = fields.text({"reason_set_by_user"});
+    record.reason_user = user_name(fields.text({"reason_set_by_user"}));
     record.reason_time = fields.time({"reason_changed_at"});
   }
 }

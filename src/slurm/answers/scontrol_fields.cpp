@@ -144,7 +144,7 @@ bool take_attribution(std::string_view text, SlurmNodeRecord& record) {
   const auto inside = text.substr(1, text.size() - 2);
   const auto at = attribution_at(inside);
   const auto time = inside.substr(at + 1);
-  record.reason_user = text_value(inside.substr(0, at));
+  record.reason_user = user_name(inside.substr(0, at));
   record.reason_time = time_value(time);
   return record.reason_time.has_value() || is_nothing(time);
 }

@@ -63,6 +63,10 @@ std::string text_value(std::string_view text) {
   return is_nothing(text) ? std::string{} : valid_utf8(trim(text));
 }
 
+std::string user_name(std::string_view text) {
+  return trim(text) == "4294967294" ? std::string{} : text_value(text);
+}
+
 std::vector<std::string> list_value(std::string_view text) {
   std::vector<std::string> out;
   for (const auto part : split(text, ',')) {

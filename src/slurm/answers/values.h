@@ -25,6 +25,9 @@ bool is_nothing(std::string_view text);
 // Valid UTF-8 without white space at the ends; "" for is_nothing().
 std::string text_value(std::string_view text);
 
+// text_value(), but "" for 4294967294: NO_VAL as uid, where Slurm itself did something.
+std::string user_name(std::string_view text);
+
 // "a,b" → "a", "b", each a text_value(); empty ones are left out.
 std::vector<std::string> list_value(std::string_view text);
 

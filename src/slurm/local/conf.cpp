@@ -285,15 +285,6 @@ Result<SlurmConf> read_slurm_conf(const std::string& path, const ConfIdentity& i
   return conf;
 }
 
-std::string read_cgroup_slice(const std::string& slurm_conf_path, const TrustedUsers& users) {
-  std::string slice = "system.slice";
-  const auto path = std::filesystem::path{slurm_conf_path}.parent_path() / "cgroup.conf";
-  (void)for_each_conf_line(path.string(), users, [&](const ConfLine& line) {
-    slice = line.get("cgroupslice").value_or(slice);
-  });
-  return slice;
-}
-
 std::string short_hostname(std::string_view hostname) {
   return std::string{hostname.substr(0, hostname.find('.'))};
 }

@@ -87,9 +87,6 @@ struct SlurmConf {
 // Include that cannot be read only costs its own lines.
 Result<SlurmConf> read_slurm_conf(const std::string& path, const ConfIdentity& identity);
 
-// CgroupSlice of cgroup.conf(5) beside slurm.conf, or its default.
-std::string read_cgroup_slice(const std::string& slurm_conf_path, const TrustedUsers& users);
-
 // %n → node name, %h → short host name, %% → %.
 std::string expand_pattern(std::string_view pattern, std::string_view node_name,
                            std::string_view hostname);

@@ -194,14 +194,19 @@ std::optional<std::int64_t> LocalJobsReader::memory_limit_of(Job job) const {
   return std::nullopt;
 }
 
-// The job's directory as the cgroup plugins name it: cgroup/v2 below the scope of slurmstepd,
-// cgroup/v1 in the cpuset hierarchy; with the node's name where several slurmd share a machine.
+// The job's directory. cgroup/v2: above that of its step, in which its slurmstepd is
+// ("job_2/step_0", since 26.05 "sCCDM8FWXPC7J00/step_0"). cgroup/v1: in the cpuset hierarchy, with
+// the node's name where several slurmd share a machine.
 std::vector<std::string> LocalJobsReader::cgroup_directories(Job job) const {
-  const std::string job_directory = "/job_" + std::to_string(job);
   std::vector<std::string> directories;
-  const std::string slice = places_.cgroup_root + "/" + places_.cgroup_slice + "/";
-  directories.push_back(slice + places_.node_name + "_slurmstepd.scope" + job_directory);
-  directories.push_back(slice + "slurmstepd.scope" + job_directory);
+  for (const int pid : jobs_.at(job).pids) {
+    for (const std::string& path : process_cgroups(places_.proc_root, pid)) {
+      if (const auto step = path.find("/step_"); step != std::string::npos) {
+        directories.push_back(places_.cgroup_root + path.substr(0, step));
+      }
+    }
+  }
+  const std::string job_directory = "/job_" + std::to_string(job);
   for (const std::string& base : {"slurm_" + places_.node_name, std::string{"slurm"}}) {
     const std::string top = places_.cgroup_root + "/cpuset/" + base;
     const auto users = list_directory(top);

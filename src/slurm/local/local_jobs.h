@@ -45,7 +45,6 @@ struct LocalJobsPlaces {
   std::string node_name;  // "" = sockets of any node
   std::string proc_root = "/proc";
   std::string cgroup_root = "/sys/fs/cgroup";
-  std::string cgroup_slice = "system.slice";  // CgroupSlice of cgroup.conf, since 25.11
   // Where Slurm counts cores as CPUs a job's cpuset holds all threads of its cores. Nothing where
   // it is not known what Slurm counts.
   std::optional<std::int64_t> threads_per_cpu = 1;

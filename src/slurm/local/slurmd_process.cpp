@@ -159,6 +159,7 @@ SlurmdOptions parse_slurmd_options(std::vector<std::string> arguments) {
                              {"help", no_argument, nullptr, 'h'},
                              {"instance-id", required_argument, nullptr, 261},
                              {"instance-type", required_argument, nullptr, 262},
+                             {"parameters", required_argument, nullptr, 264},  // since 26.05
                              {"systemd", no_argument, nullptr, 263},
                              {"version", no_argument, nullptr, 'V'},
                              {}});

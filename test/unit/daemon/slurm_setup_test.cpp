@@ -42,16 +42,13 @@ TEST_F(DiscoverSlurm, ANodeThatSlurmctldNamesNeedsTheOption) {
 }
 
 TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
-  tree_
-      .file("slurm.conf",
-            "ClusterName=Alps\nInclude gone.conf\n"
-            "NodeName=vm CPUs=8 CoresPerSocket=8 Sockets=1 ThreadsPerCore=2\n")
-      .file("cgroup.conf", "CgroupSlice=slurm.slice\n");
+  tree_.file("slurm.conf",
+             "ClusterName=Alps\nInclude gone.conf\n"
+             "NodeName=vm CPUs=8 CoresPerSocket=8 Sockets=1 ThreadsPerCore=2\n");
   const auto setup = discover();
   EXPECT_EQ(setup.node_name, "vm");
   EXPECT_EQ(setup.place.cluster, "alps");
   EXPECT_EQ(setup.jobs.threads_per_cpu, 2);
-  EXPECT_EQ(setup.jobs.cgroup_slice, "slurm.slice");
   ASSERT_EQ(setup.left_out.size(), 1U);
   EXPECT_NE(setup.left_out.front().find("gone.conf"), std::string::npos);
 }

@@ -222,13 +222,6 @@ TEST(SlurmConfTest, CountsTheNodesOfTheSite) {
   }
 }
 
-TEST(SlurmConfTest, TheSliceOfSlurmsCgroupsStandsInCgroupConf) {
-  TempTree tree;
-  EXPECT_EQ(read_cgroup_slice(tree.path("slurm.conf"), {}), "system.slice");
-  tree.file("cgroup.conf", "ConstrainCores=yes\nCgroupSlice=slurm.slice\n");
-  EXPECT_EQ(read_cgroup_slice(tree.path("slurm.conf"), {}), "slurm.slice");
-}
-
 TEST(SlurmConfTest, TellsWhetherMungeIsUsed) {
   for (const auto& [line, used] : {std::pair{"", true},
                                    {"AuthType=auth/munge", true},

@@ -61,6 +61,8 @@ TEST(StepTitle, TellsTheJob) {
   }
 }
 
+const std::string kJob4 = "/system.slice/slurmstepd.scope/job_4";
+
 class LocalJobsTest : public testing::Test {
  protected:
   LocalJobsTest() {
@@ -68,9 +70,13 @@ class LocalJobsTest : public testing::Test {
     add_process(tree_, {1, "systemd", {"/sbin/init"}});
     reader_ = std::make_unique<LocalJobsReader>(places_);
   }
-  void add_step(int pid, const std::string& socket, const std::string& title) {
+  // `job`: of its cgroup/v2 directory.
+  void add_step(int pid, const std::string& socket, const std::string& title,
+                const std::string& job = "") {
     tree_.file("spool/" + socket, "");
-    add_process(tree_, {pid, "slurmstepd", {"slurmstepd: [" + title + "]"}});
+    FakeProcess step{pid, "slurmstepd", {"slurmstepd: [" + title + "]"}};
+    step.cgroups = job.empty() ? "" : "0::" + job + "/step_0/slurm\n";
+    add_process(tree_, step);
   }
   node::LocalJobs jobs() {
     const auto jobs = reader_->read(list_directory(places_.spool_dir));
@@ -159,26 +165,32 @@ TEST_F(LocalJobsTest, WithHiddenProcessesSocketsAreBelieved) {
 }
 
 TEST_F(LocalJobsTest, CpusOfCgroupV2) {
-  add_step(100, "nid1_2.0", "2.0");
-  add_step(101, "nid1_3.0", "3.0");
-  tree_.file("cgroup/system.slice/slurmstepd.scope/job_2/cpuset.cpus", "0-3\n")
-      .file("cgroup/system.slice/slurmstepd.scope/job_3/cpuset.cpus", "2-5\n");
-  EXPECT_EQ(jobs().allocated_cpus, 6) << "the union";
-  tree_.file("cgroup/system.slice/nid1_slurmstepd.scope/job_2/cpuset.cpus", "9\n");
-  EXPECT_EQ(jobs().allocated_cpus, 5) << "the scope of this node's slurmd wins";
+  // Several slurmd on a machine, Slurm 26.05 with a CgroupSlice, and the usual.
+  const std::vector<std::pair<std::string, const char*>> jobs_cpus = {
+      {"/system.slice/nid1_slurmstepd.scope/job_2", "0-3\n"},
+      {"/slurm.slice/nid1_slurmstepd.scope/sCCDM8FWXPC7J00", "2-5\n"},
+      {kJob4, "9\n"},
+  };
+  int job = 2;
+  for (const auto& [directory, cpus] : jobs_cpus) {
+    const std::string step = std::to_string(job++) + ".0";
+    add_step(100 + job, "nid1_" + step, step, directory);
+    tree_.file("cgroup" + directory + "/cpuset.cpus", cpus);
+  }
+  EXPECT_EQ(jobs().allocated_cpus, 7) << "the union";
 }
 
 // CPUs=64 CoresPerSocket=32 Sockets=2 ThreadsPerCore=2: Slurm counts cores, cpusets hold threads.
 TEST_F(LocalJobsTest, CpusAreCountedAsSlurmCountsThem) {
-  add_step(100, "nid1_2.0", "2.0");
-  tree_.file("cgroup/system.slice/slurmstepd.scope/job_2/cpuset.cpus", "0-31,64-95\n");
+  add_step(100, "nid1_4.0", "4.0", kJob4);
+  tree_.file("cgroup" + kJob4 + "/cpuset.cpus", "0-31,64-95\n");
   EXPECT_EQ(jobs().allocated_cpus, 64);
   places_.threads_per_cpu = 2;
   EXPECT_EQ(LocalJobsReader{places_}.read(list_directory(places_.spool_dir))->allocated_cpus, 32);
   places_.threads_per_cpu = std::nullopt;
   EXPECT_EQ(LocalJobsReader{places_}.read(list_directory(places_.spool_dir))->allocated_cpus,
             std::nullopt);
-  tree_.remove("spool/nid1_2.0").remove("proc/100");
+  tree_.remove("spool/nid1_4.0").remove("proc/100");
   EXPECT_EQ(LocalJobsReader{places_}.read(list_directory(places_.spool_dir))->allocated_cpus, 0)
       << "however they are counted";
 }
@@ -192,33 +204,25 @@ TEST_F(LocalJobsTest, CpusOfCgroupV1) {
 }
 
 TEST_F(LocalJobsTest, MemoryOfCgroupV2) {
-  add_step(100, "nid1_2.0", "2.0");
-  add_step(101, "nid1_3.0", "3.0");
-  const std::string scope = "cgroup/system.slice/slurmstepd.scope/";
-  tree_.file(scope + "job_2/memory.max", "1073741824\n");
+  const std::string scope = "/system.slice/slurmstepd.scope/";
+  add_step(100, "nid1_2.0", "2.0", scope + "job_2");
+  add_step(101, "nid1_3.0", "3.0", scope + "job_3");
+  tree_.file("cgroup" + scope + "job_2/memory.max", "1073741824\n");
   EXPECT_EQ(jobs().allocated_memory_bytes, std::nullopt) << "job 3 has no cgroup";
-  tree_.file(scope + "job_3/memory.max", "536870912\n");
+  tree_.file("cgroup" + scope + "job_3/memory.max", "536870912\n");
   EXPECT_EQ(jobs().allocated_memory_bytes, std::int64_t{1610612736});
-  tree_.file(scope + "job_3/memory.max", "max\n");
+  tree_.file("cgroup" + scope + "job_3/memory.max", "max\n");
   EXPECT_EQ(jobs().allocated_memory_bytes, std::nullopt) << "job 3 has no limit";
 }
 
 // AllowedRAMSpace=120
 TEST_F(LocalJobsTest, TheSoftLimitIsWhatTheJobWasGiven) {
-  add_step(100, "nid1_2.0", "2.0");
-  const std::string job = "cgroup/system.slice/slurmstepd.scope/job_2/";
+  add_step(100, "nid1_4.0", "4.0", kJob4);
+  const std::string job = "cgroup" + kJob4 + "/";
   tree_.file(job + "memory.max", "1288490188\n").file(job + "memory.high", "1073741824\n");
   EXPECT_EQ(jobs().allocated_memory_bytes, std::int64_t{1073741824});
   tree_.file(job + "memory.high", "max\n");
   EXPECT_EQ(jobs().allocated_memory_bytes, std::int64_t{1288490188});
-}
-
-TEST_F(LocalJobsTest, TheSliceMayHaveAnotherName) {
-  add_step(100, "nid1_2.0", "2.0");
-  tree_.file("cgroup/slurm.slice/slurmstepd.scope/job_2/cpuset.cpus", "0-3\n");
-  EXPECT_EQ(jobs().allocated_cpus, std::nullopt);
-  places_.cgroup_slice = "slurm.slice";
-  EXPECT_EQ(LocalJobsReader{places_}.read(list_directory(places_.spool_dir))->allocated_cpus, 4);
 }
 
 TEST_F(LocalJobsTest, MemoryOfCgroupV1) {
@@ -239,8 +243,8 @@ TEST_F(LocalJobsTest, TheAffinityOfATaskIsNoAllocation) {
   EXPECT_EQ(jobs().jobs, 1);
   EXPECT_FALSE(jobs().allocated_cpus);
   // One job that tells and one that does not make no sum.
-  add_step(101, "nid1_3.0", "3.0");
-  tree_.file("cgroup/system.slice/slurmstepd.scope/job_3/cpuset.cpus", "0-3\n");
+  add_step(101, "nid1_4.0", "4.0", kJob4);
+  tree_.file("cgroup" + kJob4 + "/cpuset.cpus", "0-3\n");
   EXPECT_FALSE(jobs().allocated_cpus);
 }
 
