@@ -170,8 +170,9 @@ constexpr Row kRows[] = {
     {.key = "node.kubeletVersion",
      .flag = "--node-kubelet-version",
      .field = &in<&S::node, &N::kubelet_version>,
-     .help = "status.nodeInfo.kubeletVersion; only for Cluster API Machines with spec.version",
-     .when_unset = "left empty"},
+     .help = "status.nodeInfo.kubeletVersion: a version, none, or auto: the API server's, as "
+             "kubeadm upgrade requires, but none for a Node with a providerID or the label "
+             "metal3.io/uuid (Cluster API compares it with Machine.spec.version)"},
     {.key = "node.gpuResources",
      .flag = "--node-gpu-resources",
      .field = &in<&S::node, &N::gpu_resources>,
@@ -198,8 +199,9 @@ constexpr Row kRows[] = {
     {.key = "node.excludeFromDisruption",
      .flag = "--node-exclude-from-disruption",
      .field = &in<&S::node, &N::exclude_from_disruption>,
-     .help = "ignore this Node in the node controller's zone-disruption checks (label "
-             "node.kubernetes.io/exclude-disruption)"},
+     .help = "leave this Node out of the node controller's zone-disruption checks (label "
+             "node.kubernetes.io/exclude-disruption), and keep cluster-autoscaler from removing it "
+             "as idle (annotation cluster-autoscaler.kubernetes.io/scale-down-disabled)"},
     {.key = "node.unschedulable",
      .flag = "--node-unschedulable",
      .field = &in<&S::node, &N::unschedulable>,

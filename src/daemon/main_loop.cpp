@@ -86,6 +86,7 @@ sync::NodeSyncOptions MainLoop::node_options() {
   options.provider_id_seen = [this](const std::string& id) { remember(id); };
   options.remembered_provider_id = identity_.remembered_provider_id;
   options.holder_identity = holder_identity_of(identity_);
+  options.publish_server_version = settings_.node.kubelet_version == node::kAutoVersion;
   return options;
 }
 
@@ -147,6 +148,7 @@ SteadyTime MainLoop::step() {
   if (node_.registered()) {
     save_identity_once();
     credentials_.set_addresses(addresses_);
+    pods_.set_node_uid(node_.uid());
     next = std::min(next, pods_.step(begin_part()));
   } else {
     pods_.rest();

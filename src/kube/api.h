@@ -50,6 +50,8 @@ class LeaseApi {
 class NodeApi {
  public:
   virtual ~NodeApi() = default;
+  // Of the API server: "v1.37.2".
+  virtual Result<std::string> server_version() = 0;
   virtual Result<node::ObservedNode> get(const std::string& name) = 0;
   // Creates the Node with everything in it, status included. kConflict: a Node of that name exists.
   virtual Result<node::ObservedNode> create(const node::DesiredNode& desired, WallTime now) = 0;

@@ -67,6 +67,7 @@ void read_status(const json& status, node::ObservedNode& node) {
     node.addresses.push_back({string_at(item, "type"), string_at(item, "address")});
   });
   node.node_info = read_node_info(member(status, "nodeInfo"));
+  node.node_info.declared_features = !list_at(status, "declaredFeatures").empty();
   node.kubelet_port = read_port(status);
 }
 
@@ -258,6 +259,7 @@ std::string node_patch_body(const node::NodePatch& patch) {
     if (!patch.node_info->swap_bytes) {
       status["nodeInfo"]["swap"] = nullptr;
     }
+    status["declaredFeatures"] = nullptr;
   }
   if (patch.kubelet_port) {
     status["daemonEndpoints"] = endpoints_json(*patch.kubelet_port);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "kube/object_json.h"
 #include "kube/rest_send.h"
+#include "kube/review_api.h"
 
 namespace slurmlet::kube {
 
@@ -62,6 +63,10 @@ std::string events_path(const Event& event) {
 
 Result<node::ObservedNode> RestNodeApi::send(const http::Request& request) {
   return send_for<node::ObservedNode>(client_, options_, request, node_from_json);
+}
+
+Result<std::string> RestNodeApi::server_version() {
+  return kube::server_version(client_, options_);
 }
 
 Result<node::ObservedNode> RestNodeApi::get(const std::string& name) {

@@ -19,6 +19,7 @@ namespace slurmlet::kube {
 class RestNodeApi final : public NodeApi, private RestCaller {
  public:
   using RestCaller::RestCaller;
+  Result<std::string> server_version() override;
   Result<node::ObservedNode> get(const std::string& name) override;
   Result<node::ObservedNode> create(const node::DesiredNode& desired, WallTime now) override;
   Result<node::ObservedNode> patch_status(const std::string& name,

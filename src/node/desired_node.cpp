@@ -99,6 +99,9 @@ void add_allocation(DesiredNode& node, const HostFacts& facts) {
 
 void add_annotations(DesiredNode& node, const HostFacts& facts, const NodePolicy& policy,
                      const std::string& version) {
+  if (policy.exclude_from_disruption) {
+    node.annotations[vocabulary::kScaleDownDisabled] = "true";
+  }
   node.annotations[vocabulary::kVersion] = version;
   node.annotations[vocabulary::kSlurmVersion] = slurm_version(facts);
   node.annotations[vocabulary::kSystemUuid] = facts.machine.system_uuid;
@@ -164,7 +167,9 @@ NodeInfo node_info(const HostFacts& facts, const NodePolicy& policy) {
   const std::string version = slurm_version(facts);
   info.container_runtime_version =
       version.empty() ? vocabulary::kUnknownRuntime : vocabulary::kRuntimePrefix + version;
-  info.kubelet_version = policy.kubelet_version;
+  if (policy.kubelet_version != kAutoVersion && policy.kubelet_version != kNoVersion) {
+    info.kubelet_version = policy.kubelet_version;
+  }
   if (machine.swap_bytes.value_or(0) > 0) {
     info.swap_bytes = machine.swap_bytes;
   }

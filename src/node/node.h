@@ -40,6 +40,8 @@ struct NodeInfo {
   std::string container_runtime_version, kubelet_version, kube_proxy_version;
   std::string operating_system, architecture;
   std::optional<std::int64_t> swap_bytes;  // nothing without swap, as the kubelet
+  // The Node has status.declaredFeatures, of a kubelet that had its name; never ours.
+  bool declared_features = false;
   bool operator==(const NodeInfo&) const = default;
 };
 

@@ -25,17 +25,23 @@ enum class ReadyFollows {
 
 enum class SlurmSource { kAuto, kOperator, kScontrol };  // slurm.source
 
+inline constexpr char kAutoVersion[] = "auto";
+inline constexpr char kNoVersion[] = "none";
+
 // What the rules take as it is configured (config::NodeSettings).
 struct NodeChoices {
   std::map<std::string, std::string> labels;  // besides our own; validated against NodeRestriction
   std::string metal3_uuid;       // configured or from --provider-config; wins over metadata
   std::string provider_id;       // configured; wins over metadata
   bool publish_hostname = true;  // address of type Hostname
-  std::string kubelet_version;   // "" unless configured (Cluster API 1.14 compares it)
+  // kubeadm upgrade wants one of each Node; Cluster API (1.14) one that equals the Machine's, or
+  // none.
+  std::string kubelet_version = kAutoVersion;  // "auto", "none", "v1.37.2"
   // "gpu" or "gpu:TYPE" → Kubernetes resource name.
   std::map<std::string, std::string> gpu_resources;
   ReadyFollows ready_follows = ReadyFollows::kSlurmd;
-  bool exclude_from_disruption = true;  // label node.kubernetes.io/exclude-disruption
+  // Label node.kubernetes.io/exclude-disruption, and cluster-autoscaler's annotation.
+  bool exclude_from_disruption = true;
   bool unschedulable = false;
 };
 

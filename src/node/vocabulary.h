@@ -19,6 +19,8 @@ inline constexpr char kClusterNamespace[] = "cluster.x-k8s.io/cluster-namespace"
 inline constexpr char kLabelExcludeBalancers[] =
     "node.kubernetes.io/exclude-from-external-load-balancers";
 inline constexpr char kLabelExcludeDisruption[] = "node.kubernetes.io/exclude-disruption";
+inline constexpr char kScaleDownDisabled[] =
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled";  // annotation
 
 // Who a compute node is for the API server: kNodeUser + its name, in group kNodesGroup.
 inline constexpr char kNodeUser[] = "system:node:";

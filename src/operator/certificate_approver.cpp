@@ -116,6 +116,7 @@ void CertificateApprover::report(Waiting& waiting, bool warning, const std::stri
   const std::string message = "certificate request " + waiting.request.name + what;
   log::info((node.empty() ? "" : "Node " + node + ": ") + message);
   if (!node.empty()) {
+    // Often the Node does not exist yet. kubectl describe searches for its name as uid, too.
     context_.events.emit({"Node", "", node, node}, warning,
                          warning ? "CertificateNotApproved" : "CertificateApproved", message,
                          waiting.request.signer_name, now);

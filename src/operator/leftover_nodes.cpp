@@ -121,7 +121,7 @@ bool LeftoverNodes::remove(const KubeNode& node, const std::string& why, Now now
   problem_.clear();
   ++deleted_;
   log::info("Node " + node.name + " is deleted, " + text);
-  context_.events.emit({"Node", "", node.name, node.name}, false, "LeftoverNodeDeleted",
+  context_.events.emit({"Node", "", node.name, node.uid}, false, "LeftoverNodeDeleted",
                        "deleted, " + text, why, now);
   return true;
 }

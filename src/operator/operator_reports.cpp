@@ -32,7 +32,7 @@ void OperatorLoop::report_node(const KubeNode& node, const EventReason& reason,
     return;  // completed actions are reported each time
   }
   log::info("node " + node.name + ": " + message);
-  context_.events.emit({"Node", "", node.name, node.name}, reason.warning, reason.name, message,
+  context_.events.emit({"Node", "", node.name, node.uid}, reason.warning, reason.name, message,
                        message, now);
 }
 

@@ -10,11 +10,12 @@ namespace {
 
 using Rule = std::pair<std::string_view, std::string_view>;  // path, subresource
 
-// GetRequestAttributes of Kubernetes 1.36 (pkg/kubelet/server/auth.go). The fine-grained
+// GetRequestAttributes of Kubernetes 1.37 (pkg/kubelet/server/auth.go). The fine-grained
 // subresources (KEP-2862) come first, with "proxy" as fallback, which paths in the second table do
 // not have.
-constexpr std::array<Rule, 4> kFineGrained{{
+constexpr std::array<Rule, 5> kFineGrained{{
     {"/pods", "pods"},
+    {"/allocatedPods", "pods"},
     {"/healthz", "healthz"},
     {"/configz", "configz"},
     {"/runningpods/", "pods"},

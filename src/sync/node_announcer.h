@@ -18,13 +18,13 @@ class NodeAnnouncer {
   void set_cluster(std::string cluster) { cluster_ = std::move(cluster); }
   void set_delay(Duration delay) { events_.set_delay(delay); }
   // For a registered Node: what changed since the last announcement.
-  void conditions(const node::DesiredNode& desired, Now now);
-  void created(const node::DesiredNode& desired, Now now);
+  void conditions(const node::DesiredNode& desired, const std::string& uid, Now now);
+  void created(const node::DesiredNode& desired, const std::string& uid, Now now);
   void adopted(const node::ObservedNode& node, const node::DesiredNode& desired, Now now);
 
  private:
   void remember(const node::DesiredNode& desired);
-  void emit(const std::string& node, bool warning, const std::string& reason,
+  void emit(const kube::ObjectRef& node, bool warning, const std::string& reason,
             const std::string& message, Now now);
 
   EventSink& events_;

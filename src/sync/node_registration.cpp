@@ -70,11 +70,12 @@ void NodeSync::register_node(Now now) {
     announcer_.adopted(*existing, desired_, now);
     return enter_registered(*std::move(existing), now);
   }
+  read_server_version(now.steady);
   node::DesiredNode desired = effective_desired();
   desired.unschedulable |= deletion_.record().has_value();  // it was cordoned when last seen
   auto created = api_.create(desired, now.wall);
   if (created) {
-    announcer_.created(desired, now);
+    announcer_.created(desired, created->uid, now);
     return enter_registered(*std::move(created), now);
   }
   state_ = Unclaimed{now.steady};

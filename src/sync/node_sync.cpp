@@ -54,7 +54,7 @@ void NodeSync::set_desired(node::DesiredNode desired, Now now) {
   desired_ = std::move(desired);
   if (auto* registered = in<Registered>()) {
     registered->writer.desired_changed();
-    announcer_.conditions(desired_, now);
+    announcer_.conditions(desired_, registered->node.uid, now);
   }
 }
 
@@ -130,9 +130,31 @@ const std::string& NodeSync::provider_id() const {
   return desired_.provider_id.empty() ? seen_provider_id_ : desired_.provider_id;
 }
 
+// A Node with a providerID is a Cluster API Machine's, or about to be one's.
+bool NodeSync::publishes_server_version() const {
+  return options_.publish_server_version && provider_id().empty() &&
+         !desired_.labels.contains(node::vocabulary::kLabelMetal3Uuid);
+}
+
+// Before a write, and not again for a day: kubeadm allows for several releases between.
+void NodeSync::read_server_version(SteadyTime now) {
+  if (!publishes_server_version() || now < server_version_.read_at) {
+    return;
+  }
+  auto version = api_.server_version();
+  server_version_.read_at =
+      now + (version ? Duration{std::chrono::hours{24}} : options_.report_interval);
+  if (version) {
+    server_version_.text = *std::move(version);
+  }
+}
+
 node::DesiredNode NodeSync::effective_desired() const {
   node::DesiredNode desired = desired_;
   desired.provider_id = provider_id();
+  if (publishes_server_version()) {
+    desired.node_info.kubelet_version = server_version_.text;
+  }
   const auto* registered = in<Registered>();
   if (registered != nullptr && registered->uuid_label_surrendered &&
       !registered->node.labels.contains(node::vocabulary::kLabelMetal3Uuid)) {
@@ -170,6 +192,7 @@ void NodeSync::write(Now now) {
   if (now.steady < write_at()) {
     return;
   }
+  read_server_version(now.steady);
   auto& registered = std::get<Registered>(state_);
   const node::DesiredNode desired = effective_desired();
   // The status first: a providerID may be rejected.

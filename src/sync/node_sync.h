@@ -45,6 +45,8 @@ struct NodeSyncOptions {
   std::string remembered_provider_id;  // of an earlier run, for a Node that must be re-created
   std::function<void(const std::string& provider_id)> provider_id_seen = [](const auto&) {};
   std::string holder_identity;  // ours in the Lease: LeaseOptions::holder_identity
+  // status.nodeInfo.kubeletVersion of a Node that is no Cluster API Machine's is the API server's.
+  bool publish_server_version = false;
 };
 
 class NodeSync {
@@ -67,6 +69,8 @@ class NodeSync {
   Status flush(Now now);
 
   bool registered() const { return std::holds_alternative<Registered>(state_); }
+  // Of our Node; "" = there is none, or it is not known yet.
+  std::string uid() const;
   // slurmlet-operator's annotation on our Node: "" where it has none, nothing while it is not
   // known.
   std::optional<std::string> record() const;
@@ -112,6 +116,10 @@ class NodeSync {
     std::string message;
     SteadyTime recheck_at = kNever;
   };
+  struct ServerVersion {
+    std::string text;  // "" = not known
+    SteadyTime read_at{};
+  };
   struct Start {
     SitePlace site;
     std::optional<SteadyTime> begun;
@@ -133,7 +141,6 @@ class NodeSync {
   void on_seen(const node::ObservedNode& seen, Now now);
   void on_gone(const std::optional<node::ObservedNode>& last, Now now);
   Duration watch_lag() const;
-  std::string known_uid() const;
 
   // node_registration.cpp
   SteadyTime lookup_at() const;
@@ -153,6 +160,8 @@ class NodeSync {
   void fail(const Error& error, Now now);
   void publish_uid(const std::string& uid);
   const std::string& provider_id() const;
+  bool publishes_server_version() const;
+  void read_server_version(SteadyTime now);
   node::DesiredNode effective_desired() const;
 
   kube::NodeApi& api_;
@@ -167,6 +176,7 @@ class NodeSync {
   FailureStreak failures_;
   node::DesiredNode desired_;
   std::string seen_provider_id_;  // to re-create the Node with
+  ServerVersion server_version_;
   Start start_;
   std::variant<Unclaimed, Claimed, Registered, Confirming, Blocked> state_;
 };

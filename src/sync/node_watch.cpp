@@ -41,7 +41,7 @@ bool NodeSync::watches() const {
 }
 
 // Of our Node.
-std::string NodeSync::known_uid() const {
+std::string NodeSync::uid() const {
   if (const auto* registered = in<Registered>()) {
     return registered->node.uid;
   }
@@ -69,7 +69,7 @@ void NodeSync::read_watch(Now now) {
 
 // `last`: the Node as it was at its end; nothing where a list just lacks it.
 void NodeSync::on_gone(const std::optional<node::ObservedNode>& last, Now now) {
-  const std::string known = known_uid();
+  const std::string known = uid();
   // An event about an earlier Node says nothing of this one.
   if (!known.empty() && last && last->uid != known) {
     return;
@@ -98,7 +98,7 @@ void NodeSync::on_seen(const node::ObservedNode& seen, Now now) {
   auto* registered = in<Registered>();
   if (registered == nullptr) {
     auto* claimed = in<Claimed>();
-    const bool is_known = seen.uid == known_uid();
+    const bool is_known = seen.uid == uid();
     if (is_known && claimed != nullptr &&
         !is_older(seen.resource_version, claimed->existing->resource_version)) {
       claimed->existing = seen;

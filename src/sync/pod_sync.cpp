@@ -149,12 +149,12 @@ Status PodSync::reject(const kube::Pod& pod, Now now) {
                         rounds > 0 ? fmt::format(", round {}", rounds + 1) : ""));
   const std::string key = pod.controller ? pod.controller->uid : pod.namespace_name;
   events_.emit(
-      {"Node", "", options_.node_name, options_.node_name}, true, kPodRejected,
+      {"Node", "", options_.node_name, options_.node_uid}, true, kPodRejected,
       fmt::format("rejected pod {}{}: node accepts no pods; repeats are counted in this event",
                   full_name(pod), owner),
       key, now);
   if (rounds >= 2) {
-    events_.emit({"Node", "", options_.node_name, options_.node_name}, true, "PodCreationLoop",
+    events_.emit({"Node", "", options_.node_name, options_.node_uid}, true, "PodCreationLoop",
                  fmt::format("{} {} in namespace {} keeps creating pods for this node; they are "
                              "rejected at increasing intervals",
                              pod.controller->kind, pod.controller->name, pod.namespace_name),

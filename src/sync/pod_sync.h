@@ -28,6 +28,7 @@ struct PodSyncOptions {
   std::string node_name;
   std::string cluster;  // Slurm cluster name, "" if unknown
   Duration max_backoff = std::chrono::seconds{60};
+  std::string node_uid = {};
 };
 
 class PodSync {
@@ -48,6 +49,7 @@ class PodSync {
   // Whether new pods are seen.
   bool sees() const { return !watch_.last_error(); }
   void set_cluster(const std::string& cluster) { options_.cluster = cluster; }
+  void set_node_uid(std::string uid) { options_.node_uid = std::move(uid); }
 
  private:
   struct Entry {

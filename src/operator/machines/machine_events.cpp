@@ -28,8 +28,8 @@ void MachineEvents::report(const kube::Machine& machine, const MachinePlace& pla
                         "cluster.x-k8s.io/" + machine.api_version},
                        reason.warning, reason.name, message, message, now);
   if (place.has_node) {
-    const std::string& name = place.node.name;
-    node_events_.emit({"Node", "", name, name}, reason.warning, reason.name, message, message, now);
+    node_events_.emit({"Node", "", place.node.name, place.node.uid}, reason.warning, reason.name,
+                      message, message, now);
   }
 }
 

@@ -151,7 +151,15 @@ class FakeNodeApi final : public kube::NodeApi, public Stored<node::ObservedNode
     return created_;
   }
 
+  std::string server = "v1.37.2";
+
   // --- kube::NodeApi
+  Result<std::string> server_version() override {
+    const std::lock_guard lock(mutex_);
+    const auto error = begin("server_version");
+    return error ? Result<std::string>(*error) : server;
+  }
+
   Result<node::ObservedNode> get(const std::string& name) override {
     const std::lock_guard lock(mutex_);
     if (const auto error = begin("get " + name)) {

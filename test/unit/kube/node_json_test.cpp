@@ -73,6 +73,9 @@ TEST(NodePatchBodyTest, IsAStrategicMerge) {
   patch.node_info->swap_bytes = 4096;
   EXPECT_EQ(json::parse(node_patch_body(patch))["status"]["nodeInfo"]["swap"],
             json({{"capacity", 4096}}));
+  ASSERT_TRUE(body["status"].contains("declaredFeatures"));
+  EXPECT_TRUE(body["status"]["declaredFeatures"].is_null());  // of a kubelet
+  body["status"].erase("declaredFeatures");
   body["status"].erase("nodeInfo");
   EXPECT_EQ(body, json::parse(R"({
     "metadata": {"uid": "u-1", "labels": {"a": "1", "gone": null}, "annotations": {"b": null}},

@@ -36,6 +36,8 @@ Metal3Facts metal3() {
   return facts;
 }
 
+constexpr char kScaleDown[] = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+
 TEST(DesiredNodeTest, Labels) {
   EXPECT_THAT(
       desired(good_facts()).labels,
@@ -56,6 +58,7 @@ TEST(DesiredNodeTest, LabelsFollowThePolicy) {
   policy.labels = {{"topology.kubernetes.io/zone", "hall-2"}, {"type", "mine"}};
   const DesiredNode node = desired(good_facts(), policy);
   EXPECT_THAT(node.labels, Not(Contains(Key("node.kubernetes.io/exclude-disruption"))));
+  EXPECT_THAT(node.annotations, Not(Contains(Key(kScaleDown))));
   EXPECT_THAT(node.labels, Contains(Pair("topology.kubernetes.io/zone", "hall-2")));
   EXPECT_THAT(node.labels, Contains(Pair("type", "virtual-kubelet")));
   EXPECT_EQ(node.annotations.at("slurmlet.io/configured-labels"),
@@ -418,7 +421,8 @@ TEST(DesiredNodeMakerTest, TheFirstIsMadeWhateverIsKnown) {
   ASSERT_TRUE(node);
   EXPECT_EQ(*node, desired({}));
   EXPECT_EQ(maker.follow({}, {}), std::nullopt);
-  EXPECT_THAT(node->annotations, UnorderedElementsAre(Pair("slurmlet.io/version", "0.1.0")));
+  EXPECT_THAT(node->annotations,
+              UnorderedElementsAre(Pair(kScaleDown, "true"), Pair("slurmlet.io/version", "0.1.0")));
   EXPECT_EQ(node->node_info.container_runtime_version, "slurm://unknown");
   EXPECT_FALSE(node->slurm_facts_known);
 }

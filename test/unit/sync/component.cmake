@@ -4,6 +4,7 @@ set(COMPONENT_TESTS
   facts_shared_files_test.cpp
   facts_slurmd_test.cpp
   facts_sync_test.cpp
+  kubelet_version_test.cpp
   lease_sync_test.cpp
   node_departure_test.cpp
   node_registration_test.cpp

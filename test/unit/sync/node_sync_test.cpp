@@ -100,7 +100,7 @@ TEST_F(NodeSyncTest, AChangeIsOnePatchAtOnceAndAnEvent) {
   EXPECT_EQ(event.type, "Warning");
   EXPECT_EQ(event.about.kind, "Node");
   EXPECT_EQ(event.about.name, "n1");
-  EXPECT_EQ(event.about.uid, "n1") << "kubectl describe node looks for that";
+  EXPECT_EQ(event.about.uid, held().uid);
   EXPECT_EQ(event.message, drained_node().conditions[1].message);
   tell(Seen::kModified);  // the server's echo
   step_after(seconds{1});
