@@ -2,31 +2,33 @@
 # Builds the control plane binary (etcd, kube-apiserver, kube-controller-manager,
 # kube-scheduler and kubectl in one file) and, beside it, "kubeconfig".
 #
-#   build.sh [OUT]      OUT defaults to <repository>/build/controlplane/controlplane
+#   build.sh [RELEASE]      1.35, 1.37: go-RELEASE.mod, into <repository>/build/controlplane-RELEASE.
+#                           Without: ../go.mod, into <repository>/build/controlplane
 #
-# Does nothing when OUT was already built from the same sources with the same Go.
+# Does nothing when it was already built from the same sources with the same Go.
 # FORCE=1 builds anyway (Go's build cache still applies).
 set -euo pipefail
 
 case "${1:-}" in
 -h | --help)
-	sed -n '2,8s/^# \{0,1\}//p' "$0"
+	sed -n '2,9s/^# \{0,1\}//p' "$0"
 	exit 0
 	;;
 esac
 
-start=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")"
-here=$PWD
-out=${1:-$here/../../../build/controlplane/controlplane}
-case $out in /*) ;; *) out=$start/$out ;; esac
-out=$(realpath -m -- "$out")
+release=${1:-}
+mod=$(realpath "../go.mod")
+[ -z "$release" ] || mod=$PWD/go-$release.mod
+[ -f "$mod" ] || { echo "build.sh: no release $release: $mod is missing" >&2; exit 2; }
+out=$(realpath -m -- "../../../build/controlplane${release:+-$release}/controlplane")
 helper=$(dirname "$out")/kubeconfig
 
 . ../go_settings.sh
+export GOFLAGS="$GOFLAGS -modfile=$mod"
 
-version=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' ../go.mod)
-[ -n "$version" ] || { echo "build.sh: ../go.mod does not name k8s.io/kubernetes" >&2; exit 1; }
+version=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "$mod")
+[ -n "$version" ] || { echo "build.sh: $mod does not name k8s.io/kubernetes" >&2; exit 1; }
 major=${version#v}
 major=${major%%.*}
 minor=${version#v*.}
@@ -35,7 +37,7 @@ minor=${minor%%.*}
 stamp=$( (
 	go version
 	go env GOOS GOARCH
-	LC_ALL=C sha256sum ../go.mod ../go.sum ../go_settings.sh build.sh $(LC_ALL=C ls ./*.go kubeconfig/*.go internal/*/*.go | grep -v _test.go)
+	LC_ALL=C sha256sum "$mod" "${mod%.mod}.sum" ../go_settings.sh build.sh $(LC_ALL=C ls ./*.go kubeconfig/*.go internal/*/*.go | grep -v _test.go)
 ) | sha256sum | cut -d' ' -f1)
 if [ -z "${FORCE:-}" ] && [ -x "$out" ] && [ -x "$helper" ] && [ "$(cat "$out.stamp" 2>/dev/null)" = "$stamp" ]; then
 	echo "up to date: $out"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Slurm 24.11 beside the machine's own: Debian 13's packages unpacked into a directory of their own,
-# for SlurmCluster's `root` (see README.md).
+# Another Slurm beside the machine's own: Debian's packages unpacked into a directory of their own, for
+# SlurmCluster's `root` (see README.md).
 #
-#   root-24.11.sh [OUT]      OUT defaults to <repository>/build/slurm-24.11
+#   root.sh RELEASE [OUT]      24.11, 26.05; OUT defaults to <repository>/build/slurm-RELEASE
 #
 # Does nothing when OUT was already made by this same script. What it needs, and where the packages come
 # from: test/lab/harness/debian_root.sh.
@@ -10,10 +10,16 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/../harness/debian_root.sh"
 
-out=$(realpath -m -- "${1:-$here/../../../build/slurm-24.11}")
+release=${1:-}
+case $release in
+24.11) suite=trixie ;;
+26.05) suite=forky ;; # not released: its Slurm moves on some day
+*) die "which release? 24.11 or 26.05" ;;
+esac
+out=$(realpath -m -- "${2:-$here/../../../build/slurm-$release}")
 new=$out.new
 # Unpacked only: no script of a package runs, so no service and no user is made.
-debian_root_begin "$out" trixie extract \
+debian_root_begin "$out" "$suite" extract \
   slurmctld slurmd slurm-client slurmrestd slurm-wlm-jwt-plugin munge bash coreutils dash
 
 # What the packages' scripts would have linked.
@@ -25,6 +31,8 @@ for name in passwd group hosts nsswitch.conf resolv.conf; do
   rm -f "$new/etc/$name"
   : >"$new/etc/$name"
 done
-chroot "$new" /usr/sbin/slurmd -V | grep -q ' 24\.11\.' || die "what trixie has is no Slurm 24.11"
+found=$(chroot "$new" /usr/sbin/slurmd -V)
+[[ "$found" == *" $release."* ]] ||
+  die "$suite has $found, not $release: name the suite that has $release, or test what there is now"
 
 debian_root_end "$out"
