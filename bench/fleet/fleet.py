@@ -10,13 +10,19 @@ a sleeping process of the name slurmd, which is not counted. Measured
 for each kind: how long the start of all takes, machine memory per program (MemAvailable, so the growth
 of the kernel, the API server and etcd counts), CPU per program with its children, CPU of the API server
 and of etcd, the oldest lease that any of the looks found (one every five seconds), and how long after
-an API server that was away for --outage seconds all leases are fresh again. Needs root.
+an API server that was away for --outage seconds all leases are fresh again.
+
+With --start-rate the programs start so many a second, and overload shows: the requests of each started
+program, by verb, the leases that were late (over LATE seconds old) at any look, and how long after the
+last start, and after the outage, the API server is calm: within CALM_LOAD of its settled load from then
+on. --operator runs slurmlet-operator beside them, so that they have records. Needs root.
 """
 import argparse
 import collections
 import concurrent.futures
 import datetime
 import json
+import math
 import os
 import pathlib
 import re
@@ -24,13 +30,16 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "test/lab"), str(ROOT / "bench")]
 import slurmctld_load  # noqa: E402
 import programs  # noqa: E402
+from cpu_clock import cpu_seconds  # noqa: E402
 from harness.control_plane import ControlPlane  # noqa: E402
+from harness.daemon import Slurmlet  # noqa: E402
 from slurmcluster import SlurmCluster  # noqa: E402
 
 KINDS = ("slurmlet", "virtual-kubelet", "lease-loop")
@@ -40,6 +49,11 @@ APPROVED = {"type": "Approved", "status": "True", "reason": "Bench"}
 APPROVAL_INTERVAL = 20  # seconds
 FRESH = 15  # seconds; of leases that are renewed every ten
 CALM = 20  # seconds, for the servers to settle before the programs start
+CALM_LOAD = 1.3  # of the API server's settled load
+LATE = 40  # seconds: the node controller's patience, and the duration of a lease
+LOOK = 5  # seconds
+AFTER_OUTAGE = 120  # seconds that are looked at
+RENEWALS = ("PUT leases", "PATCH leases")
 
 
 def mem_available():
@@ -72,6 +86,41 @@ def requests_of(plane):
             labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
             found[f"{labels['verb']} {labels['resource']}"] += float(line.rpartition(" ")[2])
     return found
+
+
+class Looks(threading.Thread):
+    """A look every LOOK seconds: the API server's CPU since the one before, the leases, those late."""
+
+    def __init__(self, fleet):
+        super().__init__(daemon=True)
+        self.fleet, self.seen, self.over = fleet, [], threading.Event()
+
+    def run(self):
+        used, at = None, 0.0
+        while not self.over.wait(LOOK):
+            pid = servers(self.fleet.plane).get("kube-apiserver")
+            try:
+                cpu, now = cpu_seconds(pid) if pid else None, time.monotonic()
+                ages = self.fleet.leases().values()
+            except (OSError, RuntimeError, KeyError):
+                used = None  # away
+                continue
+            if used is not None and cpu is not None and cpu >= used:
+                self.seen.append((now, (cpu - used) / (now - at), len(ages), sum(age > LATE for age in ages)))
+            used, at = cpu, now
+
+    def calm_after(self, began, settled, until=None):
+        """Seconds from `began` until the load was, and stayed till `until`, within CALM_LOAD of `settled`."""
+        busy = [now for now, load, _, _ in self.seen
+                if began < now < (until or math.inf) and load > CALM_LOAD * settled]
+        return max(busy, default=began) - began
+
+    def late_since(self, began):
+        return max((late for now, _, _, late in self.seen if now > began), default=0)
+
+    def end(self):
+        self.over.set()
+        self.join()
 
 
 class Fleet:
@@ -111,7 +160,7 @@ class Fleet:
                 self.node(name), "--slurm-node", name, "--state-dir", str(state), "--port",
                 str(10000 + index), "--healthz-port", "0"]
 
-    def start(self):
+    def start(self, rate=0):
         """Seconds until all are there (their leases are), and how many failed to start."""
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
                        "SLURM_CONF": str(self.slurm.conf_path)}
@@ -120,10 +169,14 @@ class Fleet:
                 key, _, value = line[len("Environment="):].partition("=")
                 environment[key] = value
         self.start_slurmds()
+        self.asked_before = requests_of(self.plane)
         before, began = mem_available(), time.monotonic()
         for index, name in enumerate(self.names):
+            if rate:
+                time.sleep(max(0.0, began + index / rate - time.monotonic()))
             self.pids.append(programs.start(self.slurmds[index], self.command(index), environment,
                                             self.work / f"{name}.log"))
+        self.last_start = time.monotonic()
         while len(self.leases()) < self.count:
             if time.monotonic() - began > 600:
                 raise SystemExit(f"{len(self.leases())} of {self.count} {self.kind} have a lease "
@@ -174,6 +227,7 @@ class Fleet:
     def measure(self, seconds, settle):
         self.settle(settle)
         pids = servers(self.plane)
+        self.asked_at_start = requests_of(self.plane) - self.asked_before
         asked = requests_of(self.plane)
         before = {pid: programs.Usage(pid) for pid in self.pids + list(pids.values())}
         began, oldest = time.monotonic(), 0.0
@@ -198,9 +252,10 @@ class Fleet:
 
     def outage(self, seconds):
         """Seconds from the return of the API server until every lease is fresh."""
+        self.outage_began = time.monotonic()
         self.plane.ctl("stop", "kube-apiserver")
         time.sleep(seconds)
-        began = time.monotonic()
+        self.outage_ended = began = time.monotonic()
         self.plane.ctl("start", "kube-apiserver")
         while True:
             try:
@@ -216,7 +271,12 @@ ROWS = [("started", "start of all", "s"), ("memory", "machine memory each", "MB"
         ("cpu", "CPU each, with children", "% of a core"), ("own", "CPU each, own", "% of a core"),
         ("switches", "context switches each", "/s"), ("apiserver", "API server", "cores"),
         ("etcd", "etcd", "cores"), ("oldest", "oldest lease seen", "s"),
-        ("outage", "all leases fresh after the outage", "s")]
+        ("outage", "all leases fresh after the outage", "s"),
+        ("late_start", "leases late at one look, at the start", ""),
+        ("calm_start", "calm after the last start", "s"),
+        ("late_outage", "leases late at one look, after the outage", ""),
+        ("calm_outage", "calm after the outage", "s"),
+        ("per_start", "requests of each start, without writes of leases", "")]
 
 
 def table(results):
@@ -227,8 +287,9 @@ def table(results):
         cells = [f"{results[k][key]:.4g}" if key in results[k] else "–" for k in kinds]
         print(f"| {title}, {unit} | " + " | ".join(cells) + " |")
     for kind in kinds:  # of the harness's own, too
-        shares = ", ".join(f"{what} {n:.2g}" for what, n in results[kind]["requests"].items())
-        print(f"{kind}, requests each an hour: {shares}")
+        for key, title in (("requests", "an hour"), ("start_requests", "until settled")):
+            shares = ", ".join(f"{what} {n:.2g}" for what, n in results[kind].get(key, {}).items())
+            print(f"{kind}, requests each {title}: {shares}")
 
 
 def run(kind, plane, slurm, work, options):
@@ -236,15 +297,45 @@ def run(kind, plane, slurm, work, options):
     print(f"{options.count} × {kind}: credentials …", flush=True)
     fleet.credentials()
     time.sleep(CALM)
+    looks = Looks(fleet)
+    operator = start_operator(plane, slurm, work) if options.operator and kind == "slurmlet" else None
     try:
-        result = {"count": options.count, "started": fleet.start()}
+        looks.start()
+        result = {"count": options.count, "started": fleet.start(options.start_rate)}
         print(f"all there after {result['started']:.1f} s; measuring …", flush=True)
         result.update(fleet.measure(options.seconds, options.settle))
         if options.outage:
             result["outage"] = fleet.outage(options.outage)
+            fleet.settle(AFTER_OUTAGE)
+        looks.end()
+        result.update(overload(fleet, looks, result["apiserver"], options))
     finally:
+        looks.end()
         fleet.end()
+        if operator:
+            operator.stop()
     return result
+
+
+def start_operator(plane, slurm, work):
+    return Slurmlet(work / "operator", [
+        f"--kubeconfig={plane.admin_kubeconfig}", f"--slurm-conf={slurm.conf_path}", "--metrics-address="],
+        program=ROOT / "build/release/slurmlet-operator")
+
+
+def overload(fleet, looks, settled, options):
+    """Figures of the start and of the outage."""
+    started = {what: n / fleet.count for what, n in fleet.asked_at_start.most_common() if n >= fleet.count / 20}
+    found = {"start_requests": started,
+             "per_start": sum(n for what, n in started.items() if what not in RENEWALS)}
+    if options.start_rate:
+        found["late_start"] = max((late for now, _, _, late in looks.seen
+                                   if now < fleet.last_start + AFTER_OUTAGE), default=0)
+        found["calm_start"] = looks.calm_after(fleet.last_start, settled, getattr(fleet, "outage_began", None))
+    if options.outage:
+        found["late_outage"] = looks.late_since(fleet.outage_ended)
+        found["calm_outage"] = looks.calm_after(fleet.outage_ended, settled)
+    return found
 
 
 def main():
@@ -255,6 +346,8 @@ def main():
     parser.add_argument("--seconds", type=int, default=90, help="steady state to measure")
     parser.add_argument("--settle", type=int, default=20,
                         help="time to settle before it (slurmlet spreads its first steps over minutes)")
+    parser.add_argument("--start-rate", type=float, default=0, help="programs started a second; 0: as fast as it goes")
+    parser.add_argument("--operator", action="store_true", help="slurmlet-operator beside slurmlet")
     parser.add_argument("--outage", type=int, default=0, help="seconds without an API server")
     parser.add_argument("--json", help="write the figures here")
     options = parser.parse_args()

@@ -59,6 +59,6 @@ where it has them), and "kubectl" runs the kubectl there.`,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(upCommand(), ctlCommand(), bootstrapKubeconfigCommand())
+	root.AddCommand(upCommand(), ctlCommand(), bootstrapKubeconfigCommand(), kubeadmVersionsCommand())
 	return root
 }
