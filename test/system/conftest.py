@@ -23,7 +23,8 @@ from slurmcluster import SlurmCluster  # noqa: E402
 SLURM_NODE = "nid000001"
 _own_numbers = itertools.count(1)
 UNPRIVILEGED = "nobody" if os.geteuid() == 0 else None
-SLURM_24_11 = pathlib.Path(__file__).resolve().parent.parent.parent / "build/slurm-24.11"
+BUILD = pathlib.Path(__file__).resolve().parent.parent.parent / "build"
+OTHER_SLURMS = ["24.11", "26.05"]
 
 
 def pytest_configure(config):
@@ -67,18 +68,23 @@ def slurm(work):
                          cluster_name="alps")
 
 
-@pytest.fixture(scope="session")
-def slurm_24_11():
-    """Where the programs of Slurm 24.11 are, for a cluster's `root`."""
-    assert SLURM_24_11.exists(), \
-        f"{SLURM_24_11} is missing; run ./dev system or test/lab/slurmcluster/root-24.11.sh"
-    return str(SLURM_24_11)
+def slurm_root_of(release):
+    """Where the programs of a release are, for a cluster's `root`; "own" is the machine's."""
+    root = BUILD / f"slurm-{release}"
+    assert release == "own" or root.exists(), \
+        f"{root} is missing; run ./dev system or test/lab/slurmcluster/root.sh {release}"
+    return "" if release == "own" else str(root)
 
 
-@pytest.fixture(scope="module", params=["own", "24.11"])
+@pytest.fixture(scope="module", params=["own", *OTHER_SLURMS])
 def slurm_root(request):
-    """Of a cluster of each release: the machine's own, then 24.11."""
-    return "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
+    """Of a cluster of each release."""
+    return slurm_root_of(request.param)
+
+
+@pytest.fixture(scope="module", params=OTHER_SLURMS)
+def other_slurm_root(request):
+    return slurm_root_of(request.param)
 
 
 @pytest.fixture(scope="module")

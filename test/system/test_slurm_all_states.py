@@ -1,4 +1,4 @@
-"""Every state that a real Slurm can be driven into, of the machine's own release and of 24.11: the
+"""Every state that a real Slurm can be driven into, of the machine's own release and of others: the
 conditions, their reasons, Slurm's own words and Events. (With jobs: test_state_matrix.py.)"""
 import getpass
 import re

@@ -18,14 +18,14 @@ esac
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
 release=${1:-}
-mod=$(realpath "../go.mod")
-[ -z "$release" ] || mod=$PWD/go-$release.mod
+mod=../go.mod
+[ -z "$release" ] || mod=go-$release.mod
 [ -f "$mod" ] || { echo "build.sh: no release $release: $mod is missing" >&2; exit 2; }
 out=$(realpath -m -- "../../../build/controlplane${release:+-$release}/controlplane")
 helper=$(dirname "$out")/kubeconfig
 
 . ../go_settings.sh
-export GOFLAGS="$GOFLAGS -modfile=$mod"
+export GOFLAGS="$GOFLAGS -modfile=$(realpath "$mod")"
 
 version=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "$mod")
 [ -n "$version" ] || { echo "build.sh: $mod does not name k8s.io/kubernetes" >&2; exit 1; }

@@ -8,7 +8,9 @@ import time
 from .api import Api, repository
 from .programs import end
 
-BINARY = repository() / "build/controlplane/controlplane"
+# KUBERNETES=1.37: another release than the usual one (test/lab/controlplane/build.sh).
+RELEASE = os.environ.get("KUBERNETES", "")
+BINARY = repository() / ("build/controlplane" + (f"-{RELEASE}" if RELEASE else "")) / "controlplane"
 
 
 class ControlPlane:

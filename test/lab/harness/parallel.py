@@ -2,17 +2,18 @@
 import re
 
 # Those of half a minute or more, the longest first. What is not named comes after these.
-LONGEST = ["test_operator_rbac.py", "test_slurm_honesty.py", "test_operator_machines.py", "test_state_matrix.py 24.11",
+LONGEST = ["test_operator_rbac.py", "test_slurm_honesty.py", "test_operator_machines.py", "test_state_matrix.py 24.11", "test_state_matrix.py 26.05",
            "test_shared_files.py", "test_state_matrix.py own", "test_heartbeat.py", "test_endpoint_access.py", "deploy",
            "test_cluster_api.py", "test_records.py", "test_identity_rotation.py",
            "test_identity_bootstrap.py", "test_identity_reload.py", "test_service.py",
            "test_operator_management.py", "test_idle_loops.py",
-           "test_slurm_all_states.py 24.11", "test_operator.py", "test_slurm_all_states.py own", "test_api_outages.py",
+           "test_slurm_all_states.py 24.11", "test_slurm_all_states.py 26.05", "test_operator.py", "test_slurm_all_states.py own", "test_api_outages.py",
            "test_signals.py", "test_endpoint_hostile.py", "test_slurm_outages.py", "test_slurmcluster.py",
-           "test_pods.py", "test_machine_end.py", "test_slurm_24_11.py", "test_demo.py",
+           "test_pods.py", "test_machine_end.py", "test_slurm_releases.py 24.11", "test_slurm_releases.py 26.05", "test_demo.py",
            "test_operator_check.py", "test_serving_certificate.py", "test_two_daemons.py",
-           "test_operator_reasons.py own", "test_operator_reasons.py 24.11", "test_check.py", "test_lifecycle.py",
-           "test_contract.py", "test_slurm_gpus.py", "test_operator_rest.py 24.11"]
+           "test_operator_reasons.py own", "test_operator_reasons.py 24.11", "test_operator_reasons.py 26.05", "test_check.py", "test_lifecycle.py",
+           "test_contract.py", "test_slurm_gpus.py", "test_operator_rest.py 24.11",
+           "test_operator_rest.py 26.05"]
 
 
 def scope(nodeid):
@@ -21,7 +22,7 @@ def scope(nodeid):
     path, _, test = nodeid.partition("::")
     if "deploy/" in path:
         return "deploy"
-    release = re.search(r"\[(own|24\.11)[-\]]", test)
+    release = re.search(r"\[(own|\d\d\.\d\d)[-\]]", test)
     return path.rpartition("/")[2] + (f" {release[1]}" if release else "")
 
 

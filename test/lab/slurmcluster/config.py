@@ -104,7 +104,7 @@ class ClusterSpec:
     slurmrestd: bool = False  # on a unix socket
     jwt: bool = False  # auth/jwt, and a slurmrestd ("slurmrestd-jwt") on a port that wants a token
     power_save: bool = False
-    # Another root with the programs (root-24.11.sh); "" = the machine's own.
+    # Another root with the programs (root.sh); "" = the machine's own.
     root: str = ""
     # {"slurmctld": (host name, address), "slurmctld-backup": …}: two of them; {} = one, on this host.
     controllers: dict = dataclasses.field(default_factory=dict)

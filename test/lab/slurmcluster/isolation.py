@@ -63,7 +63,7 @@ def program_in_root(root, name):
     for directory in _IN_ROOT.split(":"):
         if os.access(root + os.path.join(directory, name), os.X_OK):
             return os.path.join(directory, name)
-    raise ClusterError(f"program '{name}' not found in {root}; test/lab/slurmcluster/root-24.11.sh makes it")
+    raise ClusterError(f"program '{name}' not found in {root}; test/lab/slurmcluster/root.sh makes it")
 
 
 def own_run(munge_directory):

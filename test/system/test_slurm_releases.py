@@ -1,5 +1,5 @@
-"""Slurm 24.11, whose programs lie in a root of their own: facts, and what goes away and comes
-back. Its states are in test_slurm_all_states.py."""
+"""Other releases of Slurm, whose programs lie in roots of their own: facts, and what goes away and comes
+back. Their states are in test_slurm_all_states.py."""
 import pathlib
 import time
 import warnings
@@ -13,8 +13,8 @@ NODE = "nid000007"
 
 
 @pytest.fixture(scope="module", name="slurm")
-def slurm_of_release(own_slurm, slurm_24_11):
-    return own_slurm(nodes=[NODE], cpus=2, gpus="a100:4", cluster_name="santis", root=slurm_24_11,
+def slurm_of_release(own_slurm, other_slurm_root):
+    return own_slurm(nodes=[NODE], cpus=2, gpus="a100:4", cluster_name="santis", root=other_slurm_root,
                      node_line_extra="Feature=a100,nvlink",
                      conf_lines=["MessageTimeout=2"])
 
@@ -40,10 +40,11 @@ def all_is_well_again(slurm, rig):
              condition(node, "Ready")["status"] == "True")
 
 
-def test_facts(rig):
+def test_facts(rig, slurm):
     node = rig.node()
-    assert node["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("slurm://24.11.")
-    assert node["metadata"]["labels"]["slurmlet.io/slurm-version"].startswith("24.11.")
+    release = "{}.{:02}.".format(*slurm.release)
+    assert node["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("slurm://" + release)
+    assert node["metadata"]["labels"]["slurmlet.io/slurm-version"].startswith(release)
     annotations = node["metadata"]["annotations"]
     assert annotations["slurmlet.io/slurm-node"] == NODE
     assert annotations["slurmlet.io/slurm-partitions"] == "normal"
