@@ -65,7 +65,6 @@ void check_gres(std::string_view text) {
 
 void check_state(std::string_view text) {
   const SlurmState state = slurmlet::slurm::parse_state(text);
-  require(!state.base.empty() || state.flags.empty());
   require(!state.has(state.base) || state.base.empty());
   for (const auto& flag : state.flags) {
     require(!flag.empty());

@@ -112,7 +112,8 @@ TEST(DesiredNodeTest, Annotations) {
   EXPECT_THAT(
       desired(facts).annotations,
       UnorderedElementsAre(
-          Pair("slurmlet.io/version", "0.1.0"), Pair("slurmlet.io/slurm-version", "22.05.8"),
+          Pair(kScaleDown, "true"), Pair("slurmlet.io/version", "0.1.0"),
+          Pair("slurmlet.io/slurm-version", "22.05.8"),
           Pair("slurmlet.io/system-uuid", "8b2a2f8a-0000-4000-8000-000000000001"),
           Pair("slurmlet.io/slurm-cluster", "alps"), Pair("slurmlet.io/slurm-node", "n1"),
           Pair("slurmlet.io/slurm-state", "MIXED+DRAIN"),
