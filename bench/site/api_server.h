@@ -63,6 +63,7 @@ class NodeAccess final : public http::Client,
   std::string local_address() const override { return {}; }
 
   // --- kube::NodeApi
+  Result<std::string> server_version() override { return std::string{"v1.37.2"}; }
   Result<node::ObservedNode> get(const std::string& name) override;
   Result<node::ObservedNode> create(const node::DesiredNode& desired, WallTime now) override;
   Result<node::ObservedNode> patch_status(const std::string& name,
