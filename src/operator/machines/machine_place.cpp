@@ -44,7 +44,7 @@ std::vector<const SlurmNode*> on_host(const kube::Machine& machine, const SiteVi
 
 // Why `place.slurm` may belong to another Node; "" = it does not.
 std::string doubt_about_slurm(const MachinePlace& place, const SiteView& site) {
-  // Only the record tells the host, so it may be this one.
+  // Only the record names the host, so it may be this one.
   if (const auto& misread = site.dump.misread(); !misread.empty()) {
     return "slurmctld's record of " + plain_text(*misread.begin()) + " could not be parsed";
   }

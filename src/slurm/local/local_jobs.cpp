@@ -81,10 +81,12 @@ std::optional<node::LocalJobs> LocalJobsReader::read(
       continue;
     }
     out.job_ids.push_back(job);
-    auto own_cpus = seen && cpus_known ? cpuset_of(job) : std::set<int>{};
+    const auto cgroups =
+        seen && (cpus_known || memory_known) ? cgroup_directories(job) : std::vector<std::string>{};
+    auto own_cpus = cpus_known ? cpuset_of(cgroups) : std::set<int>{};
     cpus_known = cpus_known && !own_cpus.empty();
     cpus.merge(own_cpus);
-    const auto limit = seen && memory_known ? memory_limit_of(job) : std::nullopt;
+    const auto limit = memory_known ? memory_limit_of(cgroups) : std::nullopt;
     memory_known = memory_known && limit;
     memory += limit.value_or(0);
   }
@@ -174,10 +176,11 @@ void LocalJobsReader::search_processes() {
 // Slurm sets what a job was given as the soft limit of its cgroup, and AllowedRAMSpace per cent of
 // it as the limit (ConstrainRAMSpace of cgroup.conf(5)).
 // Nothing without a limit: "max" in cgroup/v2, a number near 2⁶³ in cgroup/v1.
-std::optional<std::int64_t> LocalJobsReader::memory_limit_of(Job job) const {
+std::optional<std::int64_t> LocalJobsReader::memory_limit_of(
+    const std::vector<std::string>& cgroups) const {
   constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
   constexpr std::string_view kCpusets = "/cpuset/";
-  for (std::string directory : cgroup_directories(job)) {
+  for (std::string directory : cgroups) {
     const auto cpusets = directory.find(kCpusets, places_.cgroup_root.size());
     const bool v1 = cpusets == places_.cgroup_root.size();
     if (v1) {
@@ -194,12 +197,15 @@ std::optional<std::int64_t> LocalJobsReader::memory_limit_of(Job job) const {
   return std::nullopt;
 }
 
-// The job's directory. cgroup/v2: above that of its step, in which its slurmstepd is
+// The job's directory. cgroup/v2: above that of any of its steps, in which a slurmstepd is
 // ("job_2/step_0", since 26.05 "sCCDM8FWXPC7J00/step_0"). cgroup/v1: in the cpuset hierarchy, with
 // the node's name where several slurmd share a machine.
 std::vector<std::string> LocalJobsReader::cgroup_directories(Job job) const {
   std::vector<std::string> directories;
   for (const int pid : jobs_.at(job).pids) {
+    if (!directories.empty()) {
+      break;
+    }
     for (const std::string& path : process_cgroups(places_.proc_root, pid)) {
       if (const auto step = path.find("/step_"); step != std::string::npos) {
         directories.push_back(places_.cgroup_root + path.substr(0, step));
@@ -219,8 +225,8 @@ std::vector<std::string> LocalJobsReader::cgroup_directories(Job job) const {
   return directories;
 }
 
-std::set<int> LocalJobsReader::cpuset_of(Job job) const {
-  for (const auto& directory : cgroup_directories(job)) {
+std::set<int> LocalJobsReader::cpuset_of(const std::vector<std::string>& cgroups) {
+  for (const auto& directory : cgroups) {
     if (auto cpus = parse_cpu_list(read_trimmed(directory + "/cpuset.cpus"))) {
       return *std::move(cpus);
     }

@@ -72,8 +72,8 @@ class LocalJobsReader {
   void search_processes();
   bool may_be_hidden(const Processes& processes) const;
   bool is_step_of(int pid, Job job) const;
-  std::optional<std::int64_t> memory_limit_of(Job job) const;
-  std::set<int> cpuset_of(Job job) const;
+  std::optional<std::int64_t> memory_limit_of(const std::vector<std::string>& cgroups) const;
+  static std::set<int> cpuset_of(const std::vector<std::string>& cgroups);
   std::vector<std::string> cgroup_directories(Job job) const;
 
   LocalJobsPlaces places_;

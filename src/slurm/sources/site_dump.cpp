@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "slurm/answers/record_text.h"
 #include "slurm/answers/scontrol_fields.h"
-#include "slurm/answers/values.h"
 #include "slurm/sources/published_record.h"
 
 namespace slurmlet::slurm {
@@ -75,16 +74,15 @@ struct DumpLine {
   bool begins = false;  // a record that slurmctld wrote itself
 };
 
-// "[root@2020-01-01T00:00:00]" before the signature with the nonce is none of slurmctld's but part
-// of a Reason that somebody wrote. The brackets go, so that nobody takes it for one.
+// "[root@2020-01-01T00:00:00]" before the signature with the nonce is part of a Reason's text. The
+// brackets go, so that it is not read as the signature.
 void unsign(std::string& text, std::string_view nonce) {
   const auto end = text.rfind(nonce);
   for (auto open = text.find('['); open < end; open = text.find('[', open + 1)) {
     const auto close = std::min(text.find(']', open), end);
-    const std::string_view inside = std::string_view{text}.substr(open + 1, close - open - 1);
-    const auto time = inside.substr(inside.rfind('@') + 1);  // all of it without an "@"
-    const bool is_time = time.size() < inside.size() && (time_value(time) || is_nothing(time));
-    if (is_time && is_attribution(text.substr(open, close + 1 - open))) {
+    const auto part = std::string_view{text}.substr(open, close + 1 - open);
+    node::SlurmNodeRecord ignored;
+    if (is_attribution(part) && take_attribution(part, ignored)) {
       text[open] = '(';
       text[close] = ')';
     }
@@ -92,11 +90,12 @@ void unsign(std::string& text, std::string_view nonce) {
 }
 
 std::string without_nonce(std::string text, std::string_view nonce) {
-  if (!nonce.empty() && text.find(nonce) != std::string::npos) {
-    unsign(text, nonce);
+  auto at = nonce.empty() ? std::string::npos : text.find(nonce);
+  if (at == std::string::npos) {
+    return text;
   }
-  for (auto at = nonce.empty() ? std::string::npos : text.find(nonce); at != std::string::npos;
-       at = text.find(nonce, at)) {
+  unsign(text, nonce);
+  for (; at != std::string::npos; at = text.find(nonce, at)) {
     text.erase(at, nonce.size());
   }
   return text;
