@@ -8,14 +8,14 @@
 
 namespace slurmlet::sync {
 
-void NodeAnnouncer::emit(const kube::ObjectRef& node, bool warning, const std::string& reason,
-                         const std::string& message, Now now) {
-  events_.emit(node, warning, reason, message, message, now);
+void NodeAnnouncer::emit(const std::string& node, const std::string& uid, bool warning,
+                         const std::string& reason, const std::string& message, Now now) {
+  events_.emit({"Node", "", node, uid}, warning, reason, message, message, now);
 }
 
 void NodeAnnouncer::conditions(const node::DesiredNode& desired, const std::string& uid, Now now) {
   for (const auto& event : node::condition_events(announced_, desired.conditions)) {
-    emit({"Node", "", desired.name, uid}, event.warning, event.reason, event.message, now);
+    emit(desired.name, uid, event.warning, event.reason, event.message, now);
     (event.warning ? log::warning : log::info)(event.reason + ": " + event.message);
   }
   remember(desired);
@@ -32,7 +32,7 @@ void NodeAnnouncer::remember(const node::DesiredNode& desired) {
 void NodeAnnouncer::created(const node::DesiredNode& desired, const std::string& uid, Now now) {
   const std::string message = node::registered_message(desired, cluster_);
   log::info("Node " + desired.name + " " + message);
-  emit({"Node", "", desired.name, uid}, false,
+  emit(desired.name, uid, false,
        std::exchange(was_registered_, true) ? "Reregistered" : "Registered", message, now);
   remember(desired);
 }
@@ -45,7 +45,7 @@ void NodeAnnouncer::adopted(const node::ObservedNode& node, const node::DesiredN
     log::warning("the Node lacks the taint " + what +
                  ", which a node credential cannot add: kubectl taint node " + desired.name + " " +
                  what);
-    emit({"Node", "", desired.name, node.uid}, true, "MissingTaint",
+    emit(desired.name, node.uid, true, "MissingTaint",
          "the taint " + what + " is missing and must be added by an administrator", now);
   }
   was_registered_ = true;

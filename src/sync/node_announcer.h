@@ -24,8 +24,8 @@ class NodeAnnouncer {
 
  private:
   void remember(const node::DesiredNode& desired);
-  void emit(const kube::ObjectRef& node, bool warning, const std::string& reason,
-            const std::string& message, Now now);
+  void emit(const std::string& node, const std::string& uid, bool warning,
+            const std::string& reason, const std::string& message, Now now);
 
   EventSink& events_;
   std::string cluster_;                     // Slurm's
