@@ -89,34 +89,34 @@ def requests_of(plane):
 
 
 class Looks(threading.Thread):
-    """A look every LOOK seconds: the API server's CPU since the one before, the leases, those late."""
+    """A look every LOOK seconds: the API server's CPU since the one before, and how many leases were late."""
 
     def __init__(self, fleet):
         super().__init__(daemon=True)
         self.fleet, self.seen, self.over = fleet, [], threading.Event()
 
     def run(self):
-        used, at = None, 0.0
+        pid = used = None
+        at = 0.0
         while not self.over.wait(LOOK):
-            pid = servers(self.fleet.plane).get("kube-apiserver")
             try:
-                cpu, now = cpu_seconds(pid) if pid else None, time.monotonic()
-                ages = self.fleet.leases().values()
+                pid = pid or servers(self.fleet.plane)["kube-apiserver"]  # reads all of /proc
+                cpu, now = cpu_seconds(pid), time.monotonic()
+                late = sum(age > LATE for age in self.fleet.leases().values())
             except (OSError, RuntimeError, KeyError):
-                used = None  # away
+                pid = used = None  # away
                 continue
-            if used is not None and cpu is not None and cpu >= used:
-                self.seen.append((now, (cpu - used) / (now - at), len(ages), sum(age > LATE for age in ages)))
+            if used is not None:
+                self.seen.append((now, (cpu - used) / (now - at), late))
             used, at = cpu, now
 
-    def calm_after(self, began, settled, until=None):
+    def calm_after(self, began, settled, until=math.inf):
         """Seconds from `began` until the load was, and stayed till `until`, within CALM_LOAD of `settled`."""
-        busy = [now for now, load, _, _ in self.seen
-                if began < now < (until or math.inf) and load > CALM_LOAD * settled]
+        busy = [now for now, load, _ in self.seen if began < now < until and load > CALM_LOAD * settled]
         return max(busy, default=began) - began
 
-    def late_since(self, began):
-        return max((late for now, _, _, late in self.seen if now > began), default=0)
+    def most_late(self, began=0, until=math.inf):
+        return max((late for now, _, late in self.seen if began < now < until), default=0)
 
     def end(self):
         self.over.set()
@@ -132,6 +132,7 @@ class Fleet:
         self.work.mkdir()
         self.names = [slurmctld_load.node_name(i + 1) for i in range(count)]
         self.pids, self.slurmds = [], []
+        self.outage_began = math.inf  # there is none yet
 
     def node(self, name):
         return f"{self.kind[0]}-{name}"
@@ -329,11 +330,10 @@ def overload(fleet, looks, settled, options):
     found = {"start_requests": started,
              "per_start": sum(n for what, n in started.items() if what not in RENEWALS)}
     if options.start_rate:
-        found["late_start"] = max((late for now, _, _, late in looks.seen
-                                   if now < fleet.last_start + AFTER_OUTAGE), default=0)
-        found["calm_start"] = looks.calm_after(fleet.last_start, settled, getattr(fleet, "outage_began", None))
+        found["late_start"] = looks.most_late(until=min(fleet.last_start + AFTER_OUTAGE, fleet.outage_began))
+        found["calm_start"] = looks.calm_after(fleet.last_start, settled, fleet.outage_began)
     if options.outage:
-        found["late_outage"] = looks.late_since(fleet.outage_ended)
+        found["late_outage"] = looks.most_late(fleet.outage_ended)
         found["calm_outage"] = looks.calm_after(fleet.outage_ended, settled)
     return found
 
