@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """./dev bench: what one idle node costs, side by side in one run against one API server.
 
-  slurmlet          with a real slurmd and slurmctld mirrored
+  slurmlet          with a real slurmd and slurmctld mirrored; the portable program where ./dev portable
+                    has built it, and then beside it the one that links the distribution's libraries
   virtual-kubelet   bench/virtualkubelet: the leanest program on that library that registers the
                     same zero-pod node
   lease loop        bench/lease_loop.cpp: one libcurl handle that renews one Lease, the floor
@@ -32,14 +33,18 @@ from harness.daemon import BINARY, Slurmlet  # noqa: E402
 from harness.shakers import Shakers  # noqa: E402
 from slurmcluster import SlurmCluster  # noqa: E402
 
+# What is measured of ours: {column: program}; the first one's figures are the product's.
+PORTABLE = ROOT / "build/portable/build-amd64/slurmlet"
+OURS = {"slurmlet": PORTABLE, "distribution": BINARY} if PORTABLE.exists() else {"slurmlet": BINARY}
+
 BUDGETS = [  # key, title, unit, budget of slurmlet
-    ("rss", "RSS", "MB", 12), ("private", "private (RssAnon)", "MB", 2.2),
+    ("rss", "RSS", "MB", 12), ("private", "private (RssAnon)", "MB", 1.5),
     ("switches", "context switches", "/s", 0.5), ("own_cpu", "CPU", "ms", 8),
     ("cpu", "CPU incl. children", "ms", 12), ("threads", "threads", "", 6),
     ("ready", "start → Ready", "s", "virtual-kubelet's"),
     ("killed", "slurmd killed → SlurmdReady=False", "s", 1),
     ("flood", "CPU in a flood of handshakes", "% of a core", 2), ("writes", "API writes", "/h", 372),
-    ("reads", "API reads (GET, LIST, WATCH)", "/h", 0), ("binary", "stripped binary", "MB", 2)]
+    ("reads", "API reads (GET, LIST, WATCH)", "/h", 0), ("binary", "stripped binary", "MB", 6)]
 
 
 def free_port():
@@ -53,19 +58,19 @@ def status_field(path, name):
     return int(match[1]) if match else 0
 
 
-def approve_serving_certificate(plane):
+def approve_serving_certificates(plane, count):
     """As a cluster does: a node whose request is pending keeps a third watch open."""
     deadline = time.monotonic() + 20
-    while not (requests := plane.kubectl_output("get", "csr", "-o", "name").split()):
+    while len(requests := plane.kubectl_output("get", "csr", "-o", "name").split()) < count:
         if time.monotonic() > deadline:
             sys.exit("slurmlet has requested no serving certificate")
         time.sleep(0.2)
     plane.kubectl_output("certificate", "approve", *requests)
 
 
-def children_cpu_ms(plane):
+def children_cpu_ms(plane, column):
     """From the daemon's own metrics, asked for through the API server."""
-    text = plane.kubectl_output("get", "--raw", "/api/v1/nodes/bench-slurmlet/proxy/metrics")
+    text = plane.kubectl_output("get", "--raw", f"/api/v1/nodes/bench-{column}/proxy/metrics")
     match = re.search(r"^slurmlet_children_cpu_seconds_total ([\d.e+-]+)", text, re.M)
     return float(match[1]) * 1000
 
@@ -112,38 +117,36 @@ def per_hour(counter, verbs, seconds):
 class Bench:
     def __init__(self, work, seconds, settle):
         self.work, self.seconds, self.settle = work, seconds, settle
-        self.results = {"slurmlet": {}, "virtual-kubelet": {}, "lease loop": {}}
+        self.results = {**{column: {} for column in OURS}, "virtual-kubelet": {}, "lease loop": {}}
         self.processes = {}
-        self.port = None
+        self.ports = {}
 
     def start_all(self, plane, slurm):
-        self.start_slurmlet(plane, slurm)
+        for column, program in OURS.items():
+            self.start_slurmlet(plane, slurm, column, program)
+        approve_serving_certificates(plane, len(OURS))
         self.start_virtual_kubelet(plane)
         self.start_lease_loop(plane)
 
-    def start_slurmlet(self, plane, slurm):
+    def start_slurmlet(self, plane, slurm, column, program):
         # In a directory of its own, as on a node: beside the API server's audit log every line of
         # that log would be an event of the directory.
-        self.port = free_port()
-        credential = self.work / "etc"
-        credential.mkdir()
-        kubeconfig = shutil.copy(plane.node_kubeconfig("bench-slurmlet"), credential)
-        arguments = ["--kubeconfig", kubeconfig, "--nodename",
-                     "bench-slurmlet", "--slurm-node", slurm.nodes[0], "--state-dir",
-                     self.work / "state", "--port", str(self.port), "--healthz-port",
-                     str(free_port())]
-        began = time.monotonic()
+        work, name, port = self.work / column, f"bench-{column}", free_port()
+        (work / "etc").mkdir(parents=True)
+        kubeconfig = shutil.copy(plane.node_kubeconfig(name), work / "etc")
+        arguments = ["--kubeconfig", kubeconfig, "--nodename", name, "--slurm-node", slurm.nodes[0],
+                     "--state-dir", work / "state", "--port", str(port), "--healthz-port", str(free_port())]
         # The environment that systemd/slurmlet.service sets.
         environment = dict(line.split("=", 2)[1:] for line in
                            (ROOT / "systemd/slurmlet.service").read_text().splitlines()
                            if line.startswith("Environment="))
         environment["SLURM_CONF"] = str(slurm.conf_path)
-        daemon = Slurmlet(self.work / "daemon", arguments, environment)
-        wait_condition(plane.admin, "bench-slurmlet", "Ready", "True", 30)
-        self.results["slurmlet"]["ready"] = time.monotonic() - began
-        self.processes["slurmlet"] = daemon.process
-        approve_serving_certificate(plane)
-        self.results["slurmlet"]["binary"] = stripped_size(BINARY)
+        began = time.monotonic()
+        daemon = Slurmlet(work / "daemon", arguments, environment, program=program)
+        wait_condition(plane.admin, name, "Ready", "True", 30)
+        self.results[column]["ready"] = time.monotonic() - began
+        self.processes[column], self.ports[column] = daemon.process, port
+        self.results[column]["binary"] = stripped_size(program)
 
     def start_virtual_kubelet(self, plane):
         binary = ROOT / "build/bench/virtualkubelet"
@@ -176,22 +179,22 @@ class Bench:
         time.sleep(self.settle)  # a measurement over time is a wait for time, not for an event
         audit = plane.directory / "audit.log"
         # Being asked for metrics costs the daemon something too: outside the window.
-        children = children_cpu_ms(plane)
+        children = {column: children_cpu_ms(plane, column) for column in OURS}
         time.sleep(3)
         offset = audit.stat().st_size
         before, began = self.sample_all(), time.monotonic()
         time.sleep(self.seconds)
         after, took = self.sample_all(), time.monotonic() - began
-        children = children_cpu_ms(plane) - children
+        children = {column: children_cpu_ms(plane, column) - then for column, then in children.items()}
         counts = audit_counts(audit, offset)
-        users = {"slurmlet": "system:node:bench-slurmlet", "virtual-kubelet": "system:node:bench-vk",
-                 "lease loop": "system:node:bench-lease"}
+        users = {**{column: f"system:node:bench-{column}" for column in OURS},
+                 "virtual-kubelet": "system:node:bench-vk", "lease loop": "system:node:bench-lease"}
         for name, result in self.results.items():
             old, new, verbs = before[name], after[name], counts[users[name]]
             result.update(
                 rss=new.rss, private=new.private, threads=new.threads,
                 switches=(new.switches - old.switches) / took,
-                cpu=new.cpu_ms - old.cpu_ms + (children if name == "slurmlet" else 0),
+                cpu=new.cpu_ms - old.cpu_ms + children.get(name, 0),
                 writes=per_hour(verbs, ("create", "update", "patch", "delete"), took),
                 reads=per_hour(verbs, ("get", "list", "watch"), took), verbs=dict(verbs),
                 own_cpu=new.cpu_ms - old.cpu_ms)
@@ -200,7 +203,7 @@ class Bench:
         """Clients of port 10250 that do nothing but TLS handshakes: one, then many addresses."""
         shares = []
         for addresses in (["127.0.3.1"], [f"127.0.4.{host}" for host in range(1, 49)]):
-            with Shakers(self.port, addresses):
+            with Shakers(self.ports["slurmlet"], addresses):
                 time.sleep(8)  # what may be had at once is used up; as `settle` above
                 before, began = Sample(self.processes["slurmlet"].pid), time.monotonic()
                 time.sleep(20)
@@ -229,12 +232,12 @@ class Bench:
 def figure(value):
     if value is None:
         return "–"
-    return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.2f}"
+    return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
 def table(results, seconds):
-    ours, vk, floor = (results[n] for n in ("slurmlet", "virtual-kubelet", "lease loop"))
-    rows = [("", "slurmlet", "virtual-kubelet", "lease loop", "vk / slurmlet", "budget")]
+    ours, vk = results["slurmlet"], results["virtual-kubelet"]
+    rows = [("", *results, "vk / slurmlet", "budget")]
     missed = []
     for key, title, unit, budget in BUDGETS:
         if unit == "ms":
@@ -247,8 +250,8 @@ def table(results, seconds):
         if budget is not None and mine is not None and mine > budget:
             verdict += "  MISSED"
             missed.append(f"{title}: {figure(mine)} {unit}, the budget is {figure(budget)}")
-        rows.append((f"{title} {unit}".strip(), figure(mine), figure(theirs),
-                     figure(floor.get(key)), ratio, verdict))
+        rows.append((f"{title} {unit}".strip(), *(figure(one.get(key)) for one in results.values()), ratio,
+                     verdict))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     for number, row in enumerate(rows):
         print("| " + " | ".join(c.ljust(w) for c, w in zip(row, widths)) + " |")

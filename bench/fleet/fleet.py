@@ -12,15 +12,17 @@ of the kernel, the API server and etcd counts), CPU per program with its childre
 and of etcd, the oldest lease that any of the looks found (one every five seconds), and how long after
 an API server that was away for --outage seconds all leases are fresh again.
 
-With --start-rate the programs start so many a second, and overload shows: the requests of each started
-program, by verb, the leases that were late (over LATE seconds old) at any look, and how long after the
-last start, and after the outage, the API server is calm: within CALM_LOAD of its settled load from then
-on. --operator runs slurmlet-operator beside them, so that they have records. Needs root.
+With --start-rate the programs start so many a second, and overload shows: the requests for each started
+program, by verb (with --audit, which costs the API server much, only those that it makes itself), the leases
+that were late (over LATE seconds old) at any look, and how long after the last start, and after the outage,
+the API server is calm: within CALM_LOAD of its settled load from then on, averaged over CALM_LOOKS looks.
+--operator runs slurmlet-operator beside them, so that they have records. Needs root.
 """
 import argparse
 import collections
 import concurrent.futures
 import datetime
+import http.client
 import json
 import math
 import os
@@ -28,6 +30,7 @@ import pathlib
 import re
 import shutil
 import signal
+import statistics
 import sys
 import tempfile
 import threading
@@ -38,21 +41,24 @@ sys.path[:0] = [str(ROOT / "test/lab"), str(ROOT / "bench")]
 import slurmctld_load  # noqa: E402
 import programs  # noqa: E402
 from cpu_clock import cpu_seconds  # noqa: E402
+from harness.api import ApiError  # noqa: E402
 from harness.control_plane import ControlPlane  # noqa: E402
-from harness.daemon import Slurmlet  # noqa: E402
+from harness.daemon import BINARY, Slurmlet  # noqa: E402
 from slurmcluster import SlurmCluster  # noqa: E402
 
 KINDS = ("slurmlet", "virtual-kubelet", "lease-loop")
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?resourceVersion=0"
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 APPROVED = {"type": "Approved", "status": "True", "reason": "Bench"}
-APPROVAL_INTERVAL = 20  # seconds
 FRESH = 15  # seconds; of leases that are renewed every ten
 CALM = 20  # seconds, for the servers to settle before the programs start
 CALM_LOAD = 1.3  # of the API server's settled load
+CALM_LOOKS = 4  # over which its load is averaged
 LATE = 40  # seconds: the node controller's patience, and the duration of a lease
 LOOK = 5  # seconds
+AWAY = (OSError, RuntimeError, KeyError, ApiError, http.client.HTTPException)  # the servers do not answer, or too late
 AFTER_OUTAGE = 120  # seconds that are looked at
+VERBS = {"create": "POST", "update": "PUT"}  # of the audit log
 RENEWALS = ("PUT leases", "PATCH leases")
 
 
@@ -79,8 +85,16 @@ def servers(plane):
 
 
 def requests_of(plane):
-    """{"PUT leases": count, …} that this API server has answered, "WATCH nodes" when they ended."""
+    """{"PUT leases": count, …} that this API server has answered: to all or, with an audit log, to nodes."""
     found = collections.Counter()
+    audit = plane.directory / "audit.log"
+    if audit.exists():
+        stages = map(json.loads, audit.read_text().splitlines())  # a watch has two
+        for event in {stage["auditID"]: stage for stage in stages}.values():
+            if event["user"]["username"].startswith("system:node:"):
+                what = event.get("objectRef", {}).get("resource", event["requestURI"])
+                found[f"{VERBS.get(event['verb'], event['verb'].upper())} {what}"] += 1
+        return found
     for line in plane.admin.get("/metrics").splitlines():
         if line.startswith("apiserver_request_total{"):
             labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
@@ -89,7 +103,7 @@ def requests_of(plane):
 
 
 class Looks(threading.Thread):
-    """A look every LOOK seconds: the API server's CPU since the one before, and how many leases were late."""
+    """Of each look: the API server's CPU since the one before, and how many leases were late."""
 
     def __init__(self, fleet):
         super().__init__(daemon=True)
@@ -103,24 +117,50 @@ class Looks(threading.Thread):
                 pid = pid or servers(self.fleet.plane)["kube-apiserver"]  # reads all of /proc
                 cpu, now = cpu_seconds(pid), time.monotonic()
                 late = sum(age > LATE for age in self.fleet.leases().values())
-            except (OSError, RuntimeError, KeyError):
+            except AWAY:
                 pid = used = None  # away
                 continue
             if used is not None:
                 self.seen.append((now, (cpu - used) / (now - at), late))
             used, at = cpu, now
 
+    def end(self):
+        self.over.set()
+        self.join()
+
     def calm_after(self, began, settled, until=math.inf):
         """Seconds from `began` until the load was, and stayed till `until`, within CALM_LOAD of `settled`."""
-        busy = [now for now, load, _ in self.seen if began < now < until and load > CALM_LOAD * settled]
+        loads = [load for _, load, _ in self.seen]
+        busy = [now for i, (now, _, _) in enumerate(self.seen) if began < now < until
+                and statistics.fmean(loads[max(0, i + 1 - CALM_LOOKS):i + 1]) > CALM_LOAD * settled]
         return max(busy, default=began) - began
 
     def most_late(self, began=0, until=math.inf):
         return max((late for now, _, late in self.seen if began < now < until), default=0)
 
-    def end(self):
-        self.over.set()
-        self.join()
+
+class Approver(threading.Thread):
+    """Approves serving certificates as they are requested, by a watch, as a cluster does."""
+
+    def __init__(self, plane):
+        super().__init__(daemon=True)
+        self.plane, self.over = plane, threading.Event()
+
+    def run(self):
+        self.plane.admin.wait(CSRS, self.approve, 2 * 3600)
+
+    def approve(self, csr, event):
+        wanted = event == "ADDED" and not csr.get("status")
+        while wanted and not self.over.wait(0):
+            try:
+                csr["status"] = {"conditions": [APPROVED]}
+                self.plane.admin.call("PUT", f"{CSRS}/{csr['metadata']['name']}/approval", csr)
+                break
+            except AWAY as problem:
+                if getattr(problem, "status", 0) in (404, 409):
+                    break  # requested anew
+                time.sleep(1)
+        return self.over.is_set()
 
 
 class Fleet:
@@ -137,11 +177,16 @@ class Fleet:
     def node(self, name):
         return f"{self.kind[0]}-{name}"
 
+    def own(self, name):
+        """The directory of one: slurmlet wakes for each change of a directory that it reads from."""
+        return self.work / name
+
     def credentials(self):
         """Made before the clock runs."""
         def make(name):
             options = () if self.kind != "lease-loop" else ("--embed=false",)
-            return shutil.copy(self.plane.node_kubeconfig(self.node(name), *options), self.work)
+            self.own(name).mkdir()
+            return shutil.copy(self.plane.node_kubeconfig(self.node(name), *options), self.own(name))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             self.kubeconfigs = list(pool.map(make, self.names))
 
@@ -156,9 +201,8 @@ class Fleet:
                     f"https://{self.plane.admin.host}:{self.plane.admin.port}",
                     str(self.plane.directory / "pki/ca.crt"), f"{base}.crt", f"{base}.key",
                     self.node(name)]
-        state = self.work / f"state-{name}"
-        return [str(ROOT / "build/release/slurmlet"), "--kubeconfig", kubeconfig, "--nodename",
-                self.node(name), "--slurm-node", name, "--state-dir", str(state), "--port",
+        return [str(BINARY), "--kubeconfig", kubeconfig, "--nodename",
+                self.node(name), "--slurm-node", name, "--state-dir", str(self.own(name) / "state"), "--port",
                 str(10000 + index), "--healthz-port", "0"]
 
     def start(self, rate=0):
@@ -176,13 +220,15 @@ class Fleet:
             if rate:
                 time.sleep(max(0.0, began + index / rate - time.monotonic()))
             self.pids.append(programs.start(self.slurmds[index], self.command(index), environment,
-                                            self.work / f"{name}.log"))
+                                            self.own(name) / "log"))
         self.last_start = time.monotonic()
-        while len(self.leases()) < self.count:
+        while (there := len(self.leases_at_last())) < self.count:
             if time.monotonic() - began > 600:
-                raise SystemExit(f"{len(self.leases())} of {self.count} {self.kind} have a lease "
-                                 f"after ten minutes; see {self.work}")
-            time.sleep(1)  # a look; the leases of so many are not watched
+                asked = {what: round(n / self.count, 1) for what, n in
+                         (requests_of(self.plane) - self.asked_before).most_common(12)}
+                raise SystemExit(f"{there} of {self.count} {self.kind} have a lease after ten minutes; "
+                                 f"requests of each: {asked}")
+            time.sleep(LOOK)  # the leases of so many are not watched
         self.memory_before = before
         return time.monotonic() - began
 
@@ -212,21 +258,17 @@ class Fleet:
                 ages[lease["metadata"]["name"]] = (now - renewed).total_seconds()
         return ages
 
-    def settle(self, seconds):
-        """A wait for time, not for an event. Serving certificates are approved, as a cluster does."""
-        end = time.monotonic() + seconds
-        approved = set()
-        while (left := end - time.monotonic()) > 0:
-            for csr in self.plane.admin.get(CSRS)["items"]:
-                name = csr["metadata"]["name"]
-                if name not in approved:
-                    csr["status"] = {"conditions": [APPROVED]}
-                    self.plane.admin.call("PUT", f"{CSRS}/{name}/approval", csr)
-                    approved.add(name)
-            time.sleep(min(left, APPROVAL_INTERVAL))
+    def leases_at_last(self):
+        """The same; an overloaded server may need several requests to answer one."""
+        for _ in range(20):
+            try:
+                return self.leases()
+            except AWAY:
+                time.sleep(LOOK)
+        return self.leases()
 
     def measure(self, seconds, settle):
-        self.settle(settle)
+        time.sleep(settle)  # a wait for time, not for an event
         pids = servers(self.plane)
         self.asked_at_start = requests_of(self.plane) - self.asked_before
         asked = requests_of(self.plane)
@@ -234,7 +276,7 @@ class Fleet:
         began, oldest = time.monotonic(), 0.0
         while time.monotonic() - began < seconds:
             time.sleep(5)
-            oldest = max(oldest, max(self.leases().values()))
+            oldest = max(oldest, max(self.leases_at_last().values()))
         took = time.monotonic() - began
         after = {pid: programs.Usage(pid) for pid in before}
         asked = requests_of(self.plane) - asked
@@ -257,14 +299,15 @@ class Fleet:
         self.plane.ctl("stop", "kube-apiserver")
         time.sleep(seconds)
         self.outage_ended = began = time.monotonic()
-        self.plane.ctl("start", "kube-apiserver")
+        starts = threading.Thread(target=self.plane.ctl, args=("start", "kube-apiserver"))
+        starts.start()  # it waits for /readyz, which an overloaded one does not answer in time
         while True:
             try:
                 if max(self.leases().values()) < FRESH:
                     return time.monotonic() - began
-            except (OSError, RuntimeError, KeyError):
+            except AWAY:
                 pass  # not back yet
-            time.sleep(0.5)
+            time.sleep(2)  # a list of all is load, too
 
 
 ROWS = [("started", "start of all", "s"), ("memory", "machine memory each", "MB"),
@@ -298,20 +341,22 @@ def run(kind, plane, slurm, work, options):
     print(f"{options.count} × {kind}: credentials …", flush=True)
     fleet.credentials()
     time.sleep(CALM)
-    looks = Looks(fleet)
+    looks, approver = Looks(fleet), Approver(plane)
     operator = start_operator(plane, slurm, work) if options.operator and kind == "slurmlet" else None
     try:
         looks.start()
+        approver.start()
         result = {"count": options.count, "started": fleet.start(options.start_rate)}
         print(f"all there after {result['started']:.1f} s; measuring …", flush=True)
         result.update(fleet.measure(options.seconds, options.settle))
         if options.outage:
             result["outage"] = fleet.outage(options.outage)
-            fleet.settle(AFTER_OUTAGE)
+            time.sleep(AFTER_OUTAGE)
         looks.end()
         result.update(overload(fleet, looks, result["apiserver"], options))
     finally:
         looks.end()
+        approver.over.set()
         fleet.end()
         if operator:
             operator.stop()
@@ -321,7 +366,7 @@ def run(kind, plane, slurm, work, options):
 def start_operator(plane, slurm, work):
     return Slurmlet(work / "operator", [
         f"--kubeconfig={plane.admin_kubeconfig}", f"--slurm-conf={slurm.conf_path}", "--metrics-address="],
-        program=ROOT / "build/release/slurmlet-operator")
+        program=BINARY.parent / "slurmlet-operator")
 
 
 def overload(fleet, looks, settled, options):
@@ -347,6 +392,7 @@ def main():
     parser.add_argument("--settle", type=int, default=20,
                         help="time to settle before it (slurmlet spreads its first steps over minutes)")
     parser.add_argument("--start-rate", type=float, default=0, help="programs started a second; 0: as fast as it goes")
+    parser.add_argument("--audit", action="store_true", help="count the programs' own requests; for some dozens")
     parser.add_argument("--operator", action="store_true", help="slurmlet-operator beside slurmlet")
     parser.add_argument("--outage", type=int, default=0, help="seconds without an API server")
     parser.add_argument("--json", help="write the figures here")
@@ -359,7 +405,8 @@ def main():
     try:
         slurm = slurmctld_load.cluster_of(str(work / "slurm"), options.count + 1, 1)
         for kind in options.kinds.split(","):
-            with ControlPlane(work / f"plane-{kind}") as plane:  # a new one for each: none inherits
+            # A new one for each: none inherits.
+            with ControlPlane(work / f"plane-{kind}", *(["--audit"] if options.audit else [])) as plane:
                 results[kind] = run(kind, plane, slurm, work, options)
         table(results)
         if options.json:

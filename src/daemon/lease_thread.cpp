@@ -1,14 +1,24 @@
 #include "daemon/lease_thread.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace slurmlet::daemon {
+namespace {
+
+// An overloaded API server queues a request for up to 15 s
+// (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/): who gives up sooner
+// closes a connection that would have been answered, and costs it another TLS handshake.
+constexpr Duration kRenewalTimeout = std::chrono::seconds{20};
+
+}  // namespace
 
 LeaseThread::LeaseThread(std::unique_ptr<http::Client> client, sync::LeaseOptions options,
                          Shared& shared)
     : shared_(shared),
       client_(std::move(client)),
-      api_(*client_, {&shared.requests, {}}),
+      api_(*client_, {.counter = &shared.requests,
+                      .timeout = std::min<Duration>(kRenewalTimeout, options.duration / 2)}),
       sync_(api_, std::move(options), system_random(), shared.lease),
       thread_([this] { run(); }) {}
 

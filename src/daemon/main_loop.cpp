@@ -26,11 +26,11 @@ constexpr Duration kSitePatience = std::chrono::seconds{1};
 
 MainLoop::Api::Api(http::Client& client, const std::string& node_name,
                    kube::RequestCounter& requests)
-    : options{&requests, {}},
+    : options{.counter = &requests, .pace = &pace},
       nodes(client, options),
       leases(client, options),
       pods(client, options),
-      events(client, options),
+      events(client, {.counter = &requests}),
       node_watch(kube::watch_own_node(client, node_name, options, system_random())),
       pod_watch(kube::watch_own_pods(client, node_name, options, system_random())) {}
 
@@ -147,7 +147,7 @@ SteadyTime MainLoop::step() {
   }
   if (node_.registered()) {
     save_identity_once();
-    credentials_.set_addresses(addresses_);
+    credentials_.set_addresses(node_.desired().addresses);
     pods_.set_node_uid(node_.uid());
     next = std::min(next, pods_.step(begin_part()));
   } else {
@@ -155,8 +155,7 @@ SteadyTime MainLoop::step() {
   }
   next = std::min(next, events_.step(begin_part()));
   next = std::min(next, credentials_.step(begin_part()));
-  if (const auto replaced = credentials_.replaced();
-      std::exchange(credentials_replaced_, replaced) != replaced) {
+  if (credentials_.take_replaced()) {
     node_.credential_replaced(at);
     pods_.credential_replaced(at);
     next = at.steady;
@@ -184,6 +183,7 @@ void MainLoop::send_last(bool host_stops, Duration limit) {
   when.it_value.tv_sec = std::chrono::duration_cast<seconds>(limit).count();
   ::timerfd_settime(timer.get(), 0, &when, nullptr);
   client_->set_abort_fd(timer.get());
+  api_.pace.answered();  // the last requests are sent even to an overloaded server
   if (host_stops) {
     say_shutting_down();
   }
@@ -192,8 +192,7 @@ void MainLoop::send_last(bool host_stops, Duration limit) {
 }
 
 void MainLoop::say_shutting_down() {
-  shutting_down_ = true;
-  refresh_desired(now());
+  refresh_desired(now(), true);
   if (const Status said = node_.flush(now()); said) {
     log::info("the host is shutting down; Node " + name() + " marked not ready");
   } else {
@@ -204,10 +203,9 @@ void MainLoop::say_shutting_down() {
 
 // So that a later boot without metadata is still the same node.
 void MainLoop::save_identity_once() {
-  if (!identity_saved_ && identity_.metal3) {
+  if (!std::exchange(identity_saved_, true) && identity_.metal3) {
     remember(identity_.remembered_provider_id);
   }
-  identity_saved_ = true;
 }
 
 void MainLoop::remember(const std::string& provider_id) {
@@ -220,9 +218,9 @@ void MainLoop::remember(const std::string& provider_id) {
 }
 
 // Whether there was anything new.
-bool MainLoop::refresh_desired(Now at) {
+bool MainLoop::refresh_desired(Now at, bool shutting_down) {
   node::ReadyContext ready_context = facts_->ready_context(at);
-  ready_context.shutting_down = shutting_down_;
+  ready_context.shutting_down = shutting_down;
   facts_->prefer_address(client_->local_address());
   const node::HostFacts& facts = facts_->facts();
   pods_.set_cluster(facts.slurm_conf.cluster_name);
@@ -231,8 +229,6 @@ bool MainLoop::refresh_desired(Now at) {
   if (!desired) {
     return false;
   }
-  ready_ = *node::find_condition(desired->conditions, node::vocabulary::kReady);
-  addresses_ = desired->addresses;
   node_.set_desired(*std::move(desired), at);
   return true;
 }
@@ -247,7 +243,7 @@ void MainLoop::publish(Now at) {
   report.api_error = node_.write_error();
   report.api_error_since = node_.write_error_since();
   report.node_drift = node_.drift(at.steady);
-  report.ready = ready_;
+  report.ready = *node::find_condition(node_.desired().conditions, node::vocabulary::kReady);
   report.metal3_uuid = metal3_uuid_of(identity_);
   report.provider_id = provider_id_of(identity_);
   report.facts = facts_->facts();

@@ -36,8 +36,8 @@ class MainLoop {
   // One turn; returns when the next is due.
   SteadyTime step();
 
-  // What else may end a wait(), and what it is; -1 = nothing.
-  // Waits for what comes first. After a step().
+  // After a step(): waits until `next`, or until one of `others` (-1 = none) or of its own
+  // descriptors is readable.
   void wait(SteadyTime next, const std::vector<int>& others);
   void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
 
@@ -51,6 +51,7 @@ class MainLoop {
   // The API server's objects, over one client.
   struct Api {
     Api(http::Client& client, const std::string& node_name, kube::RequestCounter& requests);
+    kube::Pace pace{system_random()};
     kube::CallOptions options;
     kube::RestNodeApi nodes;
     kube::RestLeaseApi leases;
@@ -72,7 +73,7 @@ class MainLoop {
   void say_shutting_down();
   void save_identity_once();
   void remember(const std::string& provider_id);
-  bool refresh_desired(Now at);
+  bool refresh_desired(Now at, bool shutting_down = false);
   void publish(Now at);
 
   const config::Settings& settings_;
@@ -88,12 +89,8 @@ class MainLoop {
   DetachFile detach_file_;
   sync::PodSync pods_;
   credentials::OwnCredentials credentials_;
-  std::uint64_t credentials_replaced_ = 0;
   node::DesiredNodeMaker desired_;
-  std::vector<node::Address> addresses_;  // of the Node as we want it
-  node::Condition ready_;
   bool identity_saved_ = false;
-  bool shutting_down_ = false;
 };
 
 }  // namespace slurmlet::daemon

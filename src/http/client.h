@@ -30,8 +30,8 @@ namespace slurmlet::http {
 struct Request {
   std::string method = "GET";
   std::string path;                             // with query, e.g. "/api/v1/nodes/n1?…"
-  std::string body;                             // empty = none
-  std::string content_type;                     // of the body
+  std::string body = {};                        // empty = none
+  std::string content_type = {};                // of the body
   Duration timeout = std::chrono::seconds{10};  // whole call; streams: until the response headers
   // More headers, {"X-SLURM-USER-TOKEN", "…"}; one that would break out of its line is rejected.
   std::vector<std::pair<std::string, std::string>> headers = {};

@@ -30,24 +30,18 @@ Status init_curl() {
 
 SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
 
-struct Pool {
-  ConnectionPool connections;  // null: there is none
-  SteadyTime since = {};       // none of them is older
-  explicit operator bool() const { return connections != nullptr; }
-};
-
-// An empty pool for use by one thread; none when memory is short.
-Pool make_pool() {
+// An empty pool for use by one thread; null when memory is short.
+ConnectionPool make_pool() {
   CURLSH* share = curl_share_init();
   if (share == nullptr) {
-    return {};
+    return nullptr;
   }
   ConnectionPool pool{share, [](CURLSH* handle) { curl_share_cleanup(handle); }};
   // One thread uses the pool, hence no lock functions.
   if (curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT) != CURLSHE_OK) {
-    return {};
+    return nullptr;
   }
-  return {std::move(pool), steady_now()};
+  return pool;
 }
 
 // RFC 9110 section 5.6.2, "token".
@@ -79,13 +73,6 @@ class CurlClient final : public Client {
  public:
   CurlClient(CredentialSource source, std::shared_ptr<TransferLoop> loop, ConnectionLife life)
       : source_(std::move(source)), lifetime_(std::move(life)), loop_(std::move(loop)) {}
-  ~CurlClient() override {
-    if (credentials_) {
-      credentials_->silence->leave(this);
-    }
-  }
-  CurlClient(const CurlClient&) = delete;
-  CurlClient& operator=(const CurlClient&) = delete;
 
   // Switches to the current credentials. An error while they are unusable; then the previous ones
   // stay.
@@ -114,7 +101,6 @@ class CurlClient final : public Client {
   Result<std::string> ready(const Request& request);
   Status adopt(std::shared_ptr<const Credentials> fresh);
   bool renew_connections();
-  void leave_suspects();
   void note_outcome(const Transfer& transfer);
   void drive(Transfer& transfer);
 
@@ -130,8 +116,8 @@ class CurlClient final : public Client {
   std::atomic<bool> interrupted_ = false;
   Owner owner_;
   // After pool_, so that libcurl's multi handle goes first (that of siblings with the last).
-  Pool old_pool_;  // until a call over pool_'s fresh connections has worked
-  Pool pool_;
+  ConnectionPool old_pool_;  // until a call over pool_'s fresh connections has worked; else null
+  ConnectionPool pool_;
   std::shared_ptr<TransferLoop> loop_;
 };
 
@@ -167,16 +153,12 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
   }
   loop_->end_streams(owner_);
   pool_ = std::move(pool);
-  old_pool_ = {};
+  old_pool_.reset();
   renew_at_ = steady_now() + lifetime_();
   if (!shared_ || shared_->target.name != target.name) {
     owner_.peer.clear();
   }
   shared_ = std::make_shared<const Shared>(Shared{std::move(target), fresh->identity});
-  if (credentials_) {
-    credentials_->silence->leave(this);
-  }
-  fresh->silence->join(this, [this] { loop_->wake(); });
   credentials_ = std::move(fresh);
   return {};
 }
@@ -197,22 +179,9 @@ bool CurlClient::renew_connections() {
   return true;
 }
 
-void CurlClient::leave_suspects() {
-  const auto before = credentials_ ? credentials_->silence->before() : std::nullopt;
-  if (!before) {
-    return;
-  }
-  if (pool_.since < *before) {
-    close_idle_connections();
-    old_pool_ = {};
-  }
-  loop_->end_suspects(owner_, *before);
-}
-
 // The token to send, once everything else is ready.
 Result<std::string> CurlClient::ready(const Request& request) {
   TRY(refresh());
-  leave_suspects();
   TRY(check_headers(request));
   return read_token();
 }
@@ -234,9 +203,8 @@ Result<std::string> CurlClient::read_token() const {
 Result<Response> CurlClient::call(const Request& request) {
   const auto token = TRY(ready(request));
   (void)renew_connections();
-  Transfer transfer{
-      *loop_,      owner_, shared_, request, token, pool_.connections, Transfer::Kind::kWhole,
-      steady_now()};
+  Transfer transfer{*loop_,      owner_, shared_, request, token, pool_, Transfer::Kind::kWhole,
+                    steady_now()};
   if (old_pool_) {
     curl_easy_setopt(transfer.easy(), CURLOPT_CONNECTTIMEOUT_MS, kTrialMilliseconds);
   }
@@ -252,23 +220,16 @@ Result<Response> CurlClient::call(const Request& request) {
 
 void CurlClient::note_outcome(const Transfer& transfer) {
   const bool failed = transfer.error() || is_server_fault(transfer.status());
-  const bool is_trial{old_pool_};
-  const bool timed_out =
-      failed && !is_trial && transfer.error() && transfer.error()->code == Code::kTimeout;
+  const bool is_trial = old_pool_ != nullptr;
+  const bool timed_out = !is_trial && transfer.error() && transfer.error()->code == Code::kTimeout;
   if (is_trial && failed) {
-    pool_ = std::exchange(old_pool_, Pool{});  // the next call, a renewal of the Lease, may work
+    pool_ = std::move(old_pool_);  // the next call, a renewal of the Lease, may work
   }
-  old_pool_ = {};
+  old_pool_.reset();
   failures_ = failed ? failures_ + 1 : 0;
   if (failures_ > 1 || timed_out) {
     close_idle_connections();  // behind the load balancer another server may be well
   }
-  if (timed_out) {
-    credentials_->silence->timed_out(transfer.begun());
-  } else if (!failed) {
-    credentials_->silence->answered(transfer.begun());
-  }
-  leave_suspects();
 }
 
 void CurlClient::drive(Transfer& transfer) {
@@ -296,11 +257,10 @@ std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
     token = Error{Code::kCancelled, request.method + " " + request.path + ": cancelled"};
   }
   if (renew_connections()) {
-    old_pool_ = {};
+    old_pool_.reset();
   }
-  auto stream =
-      std::make_unique<Transfer>(*loop_, owner_, shared_, request, token ? *token : "",
-                                 pool_.connections, Transfer::Kind::kStreamed, steady_now());
+  auto stream = std::make_unique<Transfer>(*loop_, owner_, shared_, request, token ? *token : "",
+                                           pool_, Transfer::Kind::kStreamed, steady_now());
   if (!token) {
     stream->fail(token.error());
   }
@@ -311,7 +271,6 @@ std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
 std::vector<int> CurlClient::wait(SteadyTime until, const std::vector<int>& fds) {
   (void)refresh();  // the next call reports what is wrong with new credentials
   while (!interrupted_) {
-    leave_suspects();
     loop_->advance();
     if (loop_->take_arrivals() || steady_now() >= until) {
       return TransferLoop::readable(fds);  // reported even now, so that none starves

@@ -7,7 +7,6 @@
 
 #include "base/result.h"
 #include "http/client.h"
-#include "http/silence.h"
 #include "tls/client_identity.h"
 
 namespace slurmlet::http {
@@ -28,7 +27,6 @@ struct Credentials {
   Endpoint endpoint;
   std::shared_ptr<const tls::ClientIdentity> identity;  // CA bundle, client certificate and key
   TokenSource token;
-  std::shared_ptr<Silence> silence = std::make_shared<Silence>();  // of all their clients
 };
 
 // What to use now; thread-safe and cheap, since it is called before each request and each wait().

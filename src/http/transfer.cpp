@@ -353,10 +353,6 @@ void Transfer::expire() {
         RequestFailure{.stage = RequestFailure::Stage::kConnection, .reason = reason}});
 }
 
-void Transfer::suspect() {
-  fail({Code::kTimeout, what() + ": another request got no answer; reconnecting"});
-}
-
 void Transfer::cancel() { fail({Code::kCancelled, what() + ": cancelled"}); }
 
 std::optional<Error> Transfer::error() const {

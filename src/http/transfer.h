@@ -77,12 +77,9 @@ class Transfer final : public Stream {
   bool has_arrivals() const { return kind_ == Kind::kStreamed && (event_ || body_.has_arrived); }
   void note_reported() { event_ = body_.has_arrived = false; }
 
-  SteadyTime begun() const { return deadline_ - request_.timeout; }
-
-  // How it came to an end: by libcurl, by its deadline, for the silence of others, or by its owner.
+  // How it came to an end: by libcurl, by its deadline or by its owner.
   void finish(CURLcode code);
   void expire();
-  void suspect();
   void cancel();
   void fail(Error error);
 

@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 
 namespace slurmlet::http {
@@ -45,28 +44,12 @@ void TransferLoop::remove(Transfer& transfer) {
   }
 }
 
-std::vector<Transfer*> TransferLoop::open_streams(const Owner& owner) const {
-  std::vector<Transfer*> out;
-  std::copy_if(transfers_.begin(), transfers_.end(), std::back_inserter(out),
-               [&](const Transfer* transfer) {
-                 return &transfer->owner() == &owner && !transfer->ended() &&
-                        transfer->kind() == Transfer::Kind::kStreamed;
-               });
-  return out;
-}
-
 void TransferLoop::end_streams(const Owner& owner) {
-  for (Transfer* transfer : open_streams(owner)) {
-    curl_multi_remove_handle(multi_.get(), transfer->easy());
-    transfer->finish(CURLE_OK);
-  }
-}
-
-void TransferLoop::end_suspects(const Owner& owner, SteadyTime time) {
-  for (Transfer* transfer : open_streams(owner)) {
-    if (transfer->begun() < time) {
+  for (Transfer* transfer : transfers_) {
+    if (&transfer->owner() == &owner && !transfer->ended() &&
+        transfer->kind() == Transfer::Kind::kStreamed) {
       curl_multi_remove_handle(multi_.get(), transfer->easy());
-      transfer->suspect();
+      transfer->finish(CURLE_OK);
     }
   }
 }

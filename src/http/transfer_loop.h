@@ -25,8 +25,6 @@ class TransferLoop {
   // Closes the connections of the owner's streams, which end as if the server had ended them in
   // order.
   void end_streams(const Owner& owner);
-  // Of those opened before `time`, which end because another request got no answer.
-  void end_suspects(const Owner& owner, SteadyTime time);
 
   // Does what can be done without waiting, and ends what is past its deadline.
   void advance();
@@ -45,7 +43,6 @@ class TransferLoop {
   void wake();
 
  private:
-  std::vector<Transfer*> open_streams(const Owner& owner) const;
   void harvest();
   void limit_connections();
 

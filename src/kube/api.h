@@ -214,6 +214,9 @@ class Watch {
   virtual void credential_replaced(SteadyTime) {}
   // The resourceVersion reached; "" = it must list.
   virtual std::string position() const { return ""; }
+  // Skips the initial list: watches from the resourceVersion of the only object, which the caller
+  // has just created.
+  virtual void watch_from(const std::string& /*resource_version*/) {}
 };
 
 }  // namespace slurmlet::kube

@@ -111,13 +111,12 @@ Result<CertificateRequest> certificate_request_from_json(const json& value) {
 Result<CertificateRequest> RestCertificateApi::create(const CertificateRequest& request) {
   return send_for(client_, options_,
                   {"POST", std::string(kRequests) + "?fieldManager=slurmlet",
-                   certificate_request_body(request), kJson, kCallTimeout},
+                   certificate_request_body(request), kJson},
                   certificate_request_from_json);
 }
 
 Result<CertificateRequest> RestCertificateApi::get(const std::string& name) {
-  return send_for(client_, options_,
-                  {"GET", std::string(kRequests) + "/" + url_encode(name), "", "", kCallTimeout},
+  return send_for(client_, options_, {"GET", std::string(kRequests) + "/" + url_encode(name)},
                   certificate_request_from_json);
 }
 
@@ -130,7 +129,7 @@ Status RestApprovalApi::approve(const CertificateRequest& request, const std::st
                    {"PATCH",
                     std::string(kRequests) + "/" + url_encode(request.name) +
                         "/approval?fieldManager=slurmlet-operator",
-                    approval_body(request, message), kMergePatch, kCallTimeout});
+                    approval_body(request, message), kMergePatch});
 }
 
 std::unique_ptr<Watch<CertificateRequest>> watch_certificate_requests(http::Client& client,

@@ -129,7 +129,7 @@ Result<std::string> discover_cluster_ca(http::Client& untrusting, const Bootstra
   for (const std::string& pin : pins) {
     expected.push_back(to_lower(pin));
   }
-  const http::Request request{"GET", kClusterInfo, "", "", kCallTimeout};
+  const http::Request request{"GET", kClusterInfo};
   const auto response = rest_call(untrusting, request, options, "GET");
   if (!response) {
     Error error = response.error();

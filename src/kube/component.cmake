@@ -7,6 +7,7 @@ set(COMPONENT_SOURCES
   line_splitter.cpp
   list_watch.cpp
   node_json.cpp
+  object_api.cpp
   object_json.cpp
   rest_api.cpp
   rest_call.cpp

@@ -295,6 +295,19 @@ ordered_json named(const char* name, const char* kind, ordered_json content) {
   return ordered_json::array({std::move(entry)});
 }
 
+std::string kubeconfig_text(const ClusterAccess& access, ordered_json user,
+                            const std::string& first_line) {
+  ordered_json context{{"cluster", kCluster}, {"user", kUser}};
+  ordered_json config;
+  config["apiVersion"] = "v1";
+  config["kind"] = "Config";
+  config["clusters"] = named(kCluster, "cluster", cluster_json(access));
+  config["users"] = named(kUser, "user", std::move(user));
+  config["contexts"] = named(kContext, "context", std::move(context));
+  config["current-context"] = kContext;
+  return "# " + first_line + "\n" + config.dump(2) + "\n";
+}
+
 }  // namespace
 
 Result<ClusterAccess> parse_kubeconfig(std::string_view text, const fs::path& path) {
@@ -319,16 +332,15 @@ std::string node_kubeconfig_text(const ClusterAccess& access, const std::string&
   const auto absolute = fs::absolute(certificate_and_key, ignored);
   const std::string pair = (ignored ? certificate_and_key : absolute).string();
   ordered_json user{{"client-certificate", pair}, {"client-key", pair}};
-  ordered_json context{{"cluster", kCluster}, {"user", kUser}};
-  ordered_json config;
-  config["apiVersion"] = "v1";
-  config["kind"] = "Config";
-  config["clusters"] = named(kCluster, "cluster", cluster_json(access));
-  config["users"] = named(kUser, "user", std::move(user));
-  config["contexts"] = named(kContext, "context", std::move(context));
-  config["current-context"] = kContext;
-  return "# Written by slurmlet when it bootstrapped node " + node_name + ".\n" + config.dump(2) +
-         "\n";
+  return kubeconfig_text(access, std::move(user),
+                         "Written by slurmlet when it bootstrapped node " + node_name + ".");
+}
+
+std::string token_kubeconfig_text(const ClusterAccess& access, const std::string& token,
+                                  const std::string& first_line) {
+  ordered_json user;
+  user["token"] = token;
+  return kubeconfig_text(access, std::move(user), first_line);
 }
 
 }  // namespace slurmlet::kube

@@ -31,4 +31,9 @@ Result<ClusterAccess> parse_kubeconfig(std::string_view text, const std::filesys
 std::string node_kubeconfig_text(const ClusterAccess& access, const std::string& node_name,
                                  const std::filesystem::path& certificate_and_key);
 
+// The kubeconfig of a service account: the same of `access`, and a token inline. `first_line` is a
+// comment without its "# ".
+std::string token_kubeconfig_text(const ClusterAccess& access, const std::string& token,
+                                  const std::string& first_line);
+
 }  // namespace slurmlet::kube

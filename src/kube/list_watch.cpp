@@ -60,7 +60,7 @@ SteadyTime ListWatch::step(Now now, ObjectSink& sink) {
   if (open_) {
     read(now.steady, sink);
   }
-  if (!open_ && now.steady >= due_) {
+  if (!open_ && now.steady >= wake_time()) {
     if (resource_version_.empty()) {
       list(now.steady, sink);
     } else {
@@ -72,7 +72,7 @@ SteadyTime ListWatch::step(Now now, ObjectSink& sink) {
 
 SteadyTime ListWatch::wake_time() const {
   if (!open_) {
-    return due_;
+    return options_.pace == nullptr ? due_ : std::max(due_, options_.pace->not_before());
   }
   return open_->connected ? std::min(relist_at_, open_->heard_at + kSilence)
                           : open_->since + kRejectionTimeout;
@@ -88,6 +88,12 @@ void ListWatch::restart() {
   list_after({}, Duration::zero());
   error_.reset();
   client_.close_idle_connections();  // the list must not wait for one that is dead
+}
+
+void ListWatch::watch_from(const std::string& resource_version) {
+  if (resource_version_.empty()) {
+    resource_version_ = resource_version;
+  }
 }
 
 void ListWatch::credential_replaced(SteadyTime now) {
@@ -109,7 +115,6 @@ http::Request ListWatch::list_request() const {
   if (!paging_.token.empty()) {
     request.path += "&continue=" + url_encode(paging_.token);
   }
-  request.timeout = kCallTimeout;
   request.may_be_cut = true;
   if (paging_.limit == 1) {
     request.max_body = kMaxObjectBytes;
@@ -216,6 +221,9 @@ void ListWatch::read(SteadyTime now, ObjectSink& sink) {
     open_->heard_at = now;
     error_.reset();
     count(status);
+    if (options_.pace != nullptr) {
+      options_.pace->answered();
+    }
   }
   if (now - open_->since > kShortLife) {
     backoff_.reset();
@@ -256,12 +264,19 @@ void ListWatch::read_rejection(SteadyTime now) {
     return;
   }
   count(status);
+  const Error error =
+      status != 0
+          ? status_error("WATCH " + path_,
+                         status_from_body(status, rejection, stream.retry_after()))
+          : stream.error().value_or(Error{Code::kTimeout, "WATCH " + path_ + ": no answer"});
+  if (options_.pace != nullptr) {
+    options_.pace->failed(error, now);
+  }
   if (status != 0) {
-    take_error(now, status_error("WATCH " + path_,
-                                 status_from_body(status, rejection, stream.retry_after())));
+    take_error(now, error);
     return;
   }
-  error_ = stream.error().value_or(Error{Code::kTimeout, "WATCH " + path_ + ": no answer"});
+  error_ = error;
   resume_after(now, backoff_.next());
 }
 
@@ -349,11 +364,6 @@ void ListWatch::stream_ended(SteadyTime now) {
   const auto error = open_->stream->error();
   if (error) {
     error_ = error;
-  }
-  if (error && error->code == Code::kTimeout) {
-    // Another request got no answer (http/silence.h), which costs no more than a watch a minute.
-    resume_after(now, delay(Delay::kWatchSilent, random_));
-    return;
   }
   if (now - open_->since <= kShortLife) {
     resume_after(now, backoff_.next());

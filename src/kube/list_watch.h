@@ -60,7 +60,8 @@ class ListWatch {
   static constexpr Duration kSilence = std::chrono::seconds{90};
   // After this many consecutive silent streams the connection is not to blame.
   static constexpr int kSilentStreams = 3;
-  static constexpr Duration kHeaderTimeout = std::chrono::seconds{10};
+  // The server may leave a watch in its queue for 15 s before it rejects it.
+  static constexpr Duration kHeaderTimeout = std::chrono::seconds{20};
   // A stream that ends sooner is a failure, and the next one backs off.
   static constexpr Duration kShortLife = std::chrono::seconds{5};
   // kLatest: an object that a list lacks does not exist, and position() follows the server's
@@ -77,6 +78,7 @@ class ListWatch {
   void restart();
   void credential_replaced(SteadyTime now);
   const std::string& position() const { return resource_version_; }
+  void watch_from(const std::string& resource_version);
   const std::optional<Error>& last_error() const { return error_; }
 
  private:

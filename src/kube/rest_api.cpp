@@ -14,13 +14,11 @@ namespace {
 constexpr const char* kManager = "?fieldManager=slurmlet";
 constexpr const char* kNodes = "/api/v1/nodes";
 
-http::Request get_request(std::string path) {
-  return {"GET", std::move(path), "", "", kCallTimeout};
-}
+http::Request get_request(std::string path) { return {"GET", std::move(path)}; }
 
 http::Request write_request(std::string method, const std::string& path, std::string body,
                             const char* content_type) {
-  return {std::move(method), path + kManager, std::move(body), content_type, kCallTimeout};
+  return {std::move(method), path + kManager, std::move(body), content_type};
 }
 
 http::Request patch_request(const std::string& path, std::string body) {
@@ -29,15 +27,6 @@ http::Request patch_request(const std::string& path, std::string body) {
 
 std::string node_path(const std::string& name) {
   return std::string(kNodes) + "/" + url_encode(name);
-}
-
-std::string machine_path(const Machine& machine) {
-  return "/apis/cluster.x-k8s.io/" + url_encode(machine.api_version) + "/namespaces/" +
-         url_encode(machine.namespace_name) + "/machines/" + url_encode(machine.name);
-}
-
-std::string leases_path(const std::string& name_space) {
-  return "/apis/coordination.k8s.io/v1/namespaces/" + url_encode(name_space) + "/leases";
 }
 
 std::string lease_path(const std::string& name_space, const std::string& name) {
@@ -60,6 +49,15 @@ std::string events_path(const Event& event) {
 }
 
 }  // namespace
+
+std::string machine_path(const Machine& machine) {
+  return "/apis/cluster.x-k8s.io/" + url_encode(machine.api_version) + "/namespaces/" +
+         url_encode(machine.namespace_name) + "/machines/" + url_encode(machine.name);
+}
+
+std::string leases_path(const std::string& name_space) {
+  return "/apis/coordination.k8s.io/v1/namespaces/" + url_encode(name_space) + "/leases";
+}
 
 Result<node::ObservedNode> RestNodeApi::send(const http::Request& request) {
   return send_for<node::ObservedNode>(client_, options_, request, node_from_json);
@@ -121,9 +119,8 @@ Status RestPodApi::set_failed(const Pod& pod, const std::string& reason,
 }
 
 Status RestPodApi::remove_now(const Pod& pod) {
-  return send_only(
-      client_, options_,
-      without_answer({"DELETE", pod_path(pod), pod_delete_body(pod), kJson, kCallTimeout}));
+  return send_only(client_, options_,
+                   without_answer({"DELETE", pod_path(pod), pod_delete_body(pod), kJson}));
 }
 
 Result<SiteNode> RestSiteApi::get(const std::string& node) {
@@ -132,16 +129,14 @@ Result<SiteNode> RestSiteApi::get(const std::string& node) {
 
 Status RestSiteApi::annotate(const std::string& node, const std::string& uid,
                              const std::map<std::string, std::optional<std::string>>& changes) {
-  return send_only(
-      client_, options_,
-      without_answer({"PATCH", node_path(node) + "?fieldManager=slurmlet-operator",
-                      annotations_patch_body(uid, changes), kMergePatch, kCallTimeout}));
+  return send_only(client_, options_,
+                   without_answer({"PATCH", node_path(node) + "?fieldManager=slurmlet-operator",
+                                   annotations_patch_body(uid, changes), kMergePatch}));
 }
 
 Status RestSiteApi::remove(const std::string& node, const std::string& uid) {
-  return send_only(
-      client_, options_,
-      without_answer({"DELETE", node_path(node), node_delete_body(uid), kJson, kCallTimeout}));
+  return send_only(client_, options_,
+                   without_answer({"DELETE", node_path(node), node_delete_body(uid), kJson}));
 }
 
 Result<Machine> RestMachineApi::get(const Machine& machine) {
@@ -157,7 +152,7 @@ Status RestMachineApi::release(const Machine& machine) {
   return send_only(
       client_, options_,
       without_answer({"PATCH", machine_path(machine) + "?fieldManager=slurmlet-operator",
-                      machine_release_body(machine), kMergePatch, kCallTimeout}));
+                      machine_release_body(machine), kMergePatch}));
 }
 
 Status RestEventApi::create(const Event& event) {

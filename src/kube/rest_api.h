@@ -16,6 +16,10 @@
 
 namespace slurmlet::kube {
 
+// For RestObjectApi.
+std::string machine_path(const Machine& machine);
+std::string leases_path(const std::string& name_space);
+
 class RestNodeApi final : public NodeApi, private RestCaller {
  public:
   using RestCaller::RestCaller;

@@ -12,18 +12,25 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "http/client.h"
+#include "kube/pace.h"
 #include "kube/request_counter.h"
 
 namespace slurmlet::kube {
+
+// The kubelet's for a Lease. Nothing but a renewal (lease_thread.cpp) is worth blocking a loop for
+// more.
+inline constexpr Duration kCallTimeout = std::chrono::seconds{10};
 
 struct CallOptions {
   RequestCounter* counter = nullptr;  // shared by all; may be null
   // Gets the server's clock (Date header, whole seconds) of each answer; may be empty. Called in
   // the client's thread.
-  std::function<void(WallTime)> on_server_date;
+  std::function<void(WallTime)> on_server_date = {};
   // Of a call, and when calls end together; streams are not bounded by them.
-  Duration longest = Duration::max();
+  Duration timeout = kCallTimeout;
   SteadyTime deadline = kNever;
+  // Of the calls and streams of one client; may be null.
+  Pace* pace = nullptr;
 };
 
 // Held by each class that makes calls.
@@ -37,16 +44,12 @@ class RestCaller {
   CallOptions options_;
 };
 
-// The lease's deadline equals the kubelet's (min(10 s, lease duration)); nothing else is urgent
-// enough for less, but for CallOptions::longest, or worth blocking the loop for more.
-inline constexpr Duration kCallTimeout = std::chrono::seconds{10};
-
 inline constexpr const char* kJson = "application/json";
 inline constexpr const char* kJsonPatch = "application/json-patch+json";
 inline constexpr const char* kMergePatch = "application/merge-patch+json";
 inline constexpr const char* kStrategicMergePatch = "application/strategic-merge-patch+json";
 
-// `verb` is what is counted: the method, or LIST.
+// `verb` is what is counted: the method, or LIST. The timeout is that of `options`.
 Result<http::Response> rest_call(http::Client& client, const http::Request& request,
                                  const CallOptions& options, const std::string& verb);
 

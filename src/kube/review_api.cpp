@@ -17,7 +17,7 @@ constexpr std::size_t kMaxAnswerBytes = std::size_t{64} << 10;
 
 // The POST that creates a review.
 http::Request review_request(std::string path, std::string body) {
-  return {"POST", std::move(path), std::move(body), kJson, kCallTimeout};
+  return {"POST", std::move(path), std::move(body), kJson};
 }
 
 // authentication.k8s.io/v1 UserInfo.
@@ -232,7 +232,7 @@ Result<UserInfo> who_am_i(http::Client& client, const CallOptions& options) {
 }
 
 Result<std::string> server_version(http::Client& client, const CallOptions& options) {
-  return send_for(client, options, {"GET", "/version", "", "", kCallTimeout}, version_of);
+  return send_for(client, options, {"GET", "/version"}, version_of);
 }
 
 }  // namespace slurmlet::kube

@@ -35,6 +35,9 @@ class TypedWatch final : public Watch<T>, private ObjectSink {
   void rest() override { list_watch_->rest(); }
   void credential_replaced(SteadyTime now) override { list_watch_->credential_replaced(now); }
   std::string position() const override { return list_watch_->position(); }
+  void watch_from(const std::string& resource_version) override {
+    list_watch_->watch_from(resource_version);
+  }
 
  private:
   using Type = typename WatchEvent<T>::Type;

@@ -97,7 +97,7 @@ class MachineWatch final : public Watch<Machine> {
   }
 
   Result<json> get(const std::string& path) {
-    const http::Request request{"GET", path, "", "", kCallTimeout};
+    const http::Request request{"GET", path};
     const auto response = rest_call(client_, request, options_, "GET");
     return response ? answer_json(request, *response) : response.error();
   }

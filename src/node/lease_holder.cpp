@@ -68,9 +68,12 @@ WallTime next_renew_time(WallTime now, WallTime last) {
   return std::max(now, last + std::chrono::microseconds{1});
 }
 
-Duration renew_interval(Duration lease_duration, const Random& random) {
+Duration renew_interval(Duration lease_duration, Duration latency, const Random& random) {
+  constexpr int kSlowdown = 8;
   const Duration usual = lease_duration / 4;
-  return usual + part_of(usual / 25, random);
+  const Duration pause =
+      usual + part_of(std::clamp(kSlowdown * latency, usual / 25, usual), random);
+  return std::min(latency + pause, std::max(latency, 2 * usual));
 }
 
 Duration renew_out_of_step(Duration lease_duration, Duration spread, const Random& random) {

@@ -66,8 +66,10 @@ std::string held_by_another(const std::string& name, const LeaseHolder& held);
 // `now`, or one microsecond after `last` where the clock has not gone forward.
 WallTime next_renew_time(WallTime now, WallTime last);
 
-// A quarter of the lease's duration, up to 4 % later.
-Duration renew_interval(Duration lease_duration, const Random& random);
+// From one renewal to the next: a quarter of the lease's duration, up to 4 % later. After one whose
+// answer took long up to half of it: an overloaded API server gets fewer, and those that it
+// answered together come one by one.
+Duration renew_interval(Duration lease_duration, Duration latency, const Random& random);
 
 // After a first renewal that many nodes made within `spread`: by as much of the interval as they
 // were not apart, sooner, or they would stay in step for many minutes. Where they were further

@@ -38,6 +38,7 @@ SteadyTime LeaseSync::renew_held(Now now) {
   if (const SteadyTime due = std::max(start->at, next_); now.steady < due) {
     return due;
   }
+  const SteadyTime sent = options_.clock();
   auto renewed =
       api_.renew_held(options_.node_name, options_.holder_identity, rfc3339_micro(now.wall));
   if (!renewed && renewed.error().unanswered()) {
@@ -52,7 +53,7 @@ SteadyTime LeaseSync::renew_held(Now now) {
   lease_ = *std::move(renewed);
   lease_uid_ = lease_->owner_node_uid;
   last_renew_ = now.wall;
-  succeeded(now);
+  succeeded(now, options_.clock() - sent);
   // The last renewTime, if our clock is behind it: only a later one counts.
   if (const auto before = parse_rfc3339(lease_->acquire_time); before && *before >= now.wall) {
     last_renew_ = *before;
@@ -77,11 +78,11 @@ SteadyTime LeaseSync::step(Now now) {
   if (now.steady < next_ && !owner_changed) {
     return next_;
   }
-  foreign_until_.reset();
+  const SteadyTime sent = options_.clock();
   const Status renewed = renew(now, uid);
   lease_uid_ = uid;
   if (renewed) {
-    succeeded(now);
+    succeeded(now, options_.clock() - sent);
   } else {
     failed(renewed.error(), now);
   }
@@ -93,7 +94,8 @@ void LeaseSync::failed(const Error& error, Now now) {
     log::warning("lease of node " + options_.node_name + " not renewed: " + error.message);
   }
   failing_ = true;
-  was_held_up_ = error.code == Code::kTimeout;
+  const bool timed_out_again = timed_out_ && error.code == Code::kTimeout;
+  timed_out_ = error.code == Code::kTimeout;
   const auto before = link_.status.get();
   LeaseStatus status = before ? *before : LeaseStatus{};
   status.last_error = error.reason();
@@ -106,27 +108,28 @@ void LeaseSync::failed(const Error& error, Now now) {
   const auto requested =
       std::min(error.retry_after, std::optional<Duration>{options_.duration / 4});
   next_ = foreign_until_ ? *foreign_until_ : now.steady + backoff_.next(requested);
+  // The Lease is late already. Each attempt costs the server another TLS handshake, and in its
+  // queue of connections those that have been given up stand before the next ones.
+  if (timed_out_again) {
+    next_ = std::max(next_,
+                     now.steady + options_.duration / 2 + part_of(options_.duration / 2, random_));
+  }
 }
 
-void LeaseSync::succeeded(Now now) {
+void LeaseSync::succeeded(Now now, Duration latency) {
   const auto before = link_.status.get();
   const bool is_first = !before || !before->renewed_at;
-  const bool was_held_up = std::exchange(was_held_up_, false);
   if (failing_) {
     log::info("lease of node " + options_.node_name + " is renewed again");
   }
-  failing_ = false;
+  failing_ = timed_out_ = false;
   backoff_.reset();
   link_.status.set({now.wall, now.steady, "", std::nullopt, std::nullopt});
-  // After a timeout all nodes are answered together, so the next renewal is spread; after an error
-  // each has come back at its own time.
-  if (!is_first && !was_held_up) {
-    next_ = now.steady + node::renew_interval(options_.duration, random_);
-    return;
-  }
   const auto start = is_first ? link_.start.get() : nullptr;
-  next_ = now.steady + node::renew_out_of_step(options_.duration,
-                                               start ? start->spread : Duration::zero(), random_);
+  next_ = now.steady +
+          (is_first ? node::renew_out_of_step(options_.duration,
+                                              start ? start->spread : Duration::zero(), random_)
+                    : node::renew_interval(options_.duration, latency, random_));
 }
 
 Status LeaseSync::load(Now now, bool just_written) {
@@ -177,17 +180,29 @@ Status LeaseSync::write(Now now, const std::string& uid) {
   if (wanted.acquire_time.empty()) {
     wanted.acquire_time = wanted.renew_time;
   }
-  lease_ = TRY(lease_ ? api_.update(wanted) : api_.create(wanted));
+  // A write that timed out may have been made, so our resourceVersion may be stale.
+  if (lease_ && timed_out_ && lease_->owner_node_uid == uid &&
+      lease_->holder_identity == wanted.holder_identity) {
+    auto renewed = api_.renew_held(wanted.name, wanted.holder_identity, wanted.renew_time);
+    if (!renewed && renewed.error().code == Code::kInvalid) {
+      timed_out_ = false;
+      return Error{Code::kConflict, renewed.error().message};
+    }
+    lease_ = TRY(std::move(renewed));
+  } else {
+    lease_ = TRY(lease_ ? api_.update(wanted) : api_.create(wanted));
+  }
   last_renew_ = renew;
   return {};
 }
 
 Status LeaseSync::renew(Now now, const std::string& uid) {
-  if (!lease_) {
+  if (std::exchange(foreign_until_, std::nullopt)) {
     TRY(load(now, false));
   }
   Status last;
   for (int attempt = 0; attempt < kWriteAttempts; ++attempt) {
+    const bool had_lease = lease_.has_value();
     last = write(now, uid);
     if (last) {
       return last;
@@ -198,7 +213,7 @@ Status LeaseSync::renew(Now now, const std::string& uid) {
       return last;
     }
     // Somebody else wrote or removed it: start again from what is there.
-    TRY(load(now, code == Code::kConflict));
+    TRY(load(now, had_lease && code == Code::kConflict));
   }
   return last;
 }

@@ -5,11 +5,12 @@
 // A step object that runs on a thread and a connection of its own, so that no other call can make
 // it late. A Lease that this machine holds from before a restart is renewed first, without a look
 // at the Node: at a large site that takes a while. Never creates a Lease before the Node's uid is
-// known, keeps the ownerReference on the
-// live Node, writes a strictly increasing renewTime, and reads the Lease only after a conflict. A
-// Lease that another machine holds and may still renew is never overwritten: that is an error, and
-// it is read again after its duration. Not thread-safe but for the link, which is Published.
+// known, keeps the ownerReference on the live Node, writes a strictly increasing renewTime, and
+// reads the Lease only after a conflict. A Lease that another machine holds and may still renew is
+// never overwritten: that is an error, and it is read again after its duration. Not thread-safe but
+// for the link, which is Published.
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,7 @@ struct LeaseOptions {
   std::string node_name;
   std::string holder_identity;
   std::chrono::seconds duration{40};
+  std::function<SteadyTime()> clock = std::chrono::steady_clock::now;  // measures latency
 };
 
 class LeaseSync {
@@ -41,7 +43,7 @@ class LeaseSync {
   Status load(Now now, bool just_written);
   Status check_holder(Now now, bool just_written);
   void failed(const Error& error, Now now);
-  void succeeded(Now now);
+  void succeeded(Now now, Duration latency);
 
   kube::LeaseApi& api_;
   LeaseOptions options_;
@@ -56,7 +58,7 @@ class LeaseSync {
   WallTime last_renew_{};
   SteadyTime next_{};
   bool failing_ = false;
-  bool was_held_up_ = false;  // the last failure was a server that did not answer
+  bool timed_out_ = false;  // the last attempt, whose write may have been made
 };
 
 }  // namespace slurmlet::sync

@@ -76,6 +76,7 @@ void NodeSync::register_node(Now now) {
   auto created = api_.create(desired, now.wall);
   if (created) {
     announcer_.created(desired, created->uid, now);
+    watch_.watch_from(created->resource_version);
     return enter_registered(*std::move(created), now);
   }
   state_ = Unclaimed{now.steady};

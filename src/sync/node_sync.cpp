@@ -143,7 +143,8 @@ void NodeSync::read_server_version(SteadyTime now) {
   }
   auto version = api_.server_version();
   server_version_.read_at =
-      now + (version ? Duration{std::chrono::hours{24}} : options_.report_interval);
+      now + (version ? Duration{std::chrono::hours{24}}
+                     : version.error().retry_after.value_or(options_.report_interval));
   if (version) {
     server_version_.text = *std::move(version);
   }

@@ -59,6 +59,7 @@ class NodeSync {
   // machine holds is renewed meanwhile.
   void set_site(const SitePlace& site, Now now);
   void set_desired(node::DesiredNode desired, Now now);
+  const node::DesiredNode& desired() const { return desired_; }
   void set_cluster(std::string cluster) { announcer_.set_cluster(std::move(cluster)); }
   // A Node that was found to be ours, or to be missing, is registered by the next step: by then its
   // connection has shown our address.

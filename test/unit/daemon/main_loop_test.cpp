@@ -37,7 +37,7 @@ class ApiServer {
  public:
   http::Response answer(const http::Request& request) {
     if (down || denies) {
-      return respond(down ? 503 : 401, {{"kind", "Status"}, {"message", "no"}});
+      return respond(down ? 500 : 401, {{"kind", "Status"}, {"message", "no"}});
     }
     const std::string path = request.path.substr(0, request.path.find('?'));
     if (request.method == "POST" && path == "/api/v1/nodes") {

@@ -47,7 +47,8 @@ class FakeHttpClient final : public http::Client {
   std::function<http::Response(const http::Request&)> responder;
 
   // --- seen by the test
-  std::vector<http::Request> requests;         // of call(), in order
+  std::vector<http::Request> requests;         // of call(), in order, without the server's limit
+  std::vector<std::string> server_limits;      // of the same requests: "8000ms"
   std::vector<http::Request> stream_requests;  // of open_stream(), in order
   std::vector<std::shared_ptr<StreamScript>> streams;
   std::vector<SteadyTime> waits;  // `until` of each wait()
@@ -65,11 +66,12 @@ class FakeHttpClient final : public http::Client {
   // --- http::Client
   Result<http::Response> call(const http::Request& request) override {
     requests.push_back(request);
+    take_limit(requests.back().path);
     if (interrupted) {
       return Error{Code::kCancelled, "interrupted"};
     }
     if (answers_.empty() && responder) {
-      return responder(request);
+      return responder(requests.back());
     }
     if (answers_.empty()) {
       return Error{Code::kUnavailable, "connection refused"};
@@ -100,6 +102,12 @@ class FakeHttpClient final : public http::Client {
   std::string local_address() const override { return address; }
 
  private:
+  void take_limit(std::string& path) {
+    static constexpr std::string_view kName = "timeout=";
+    const std::size_t at = path.rfind(kName);
+    server_limits.push_back(at == std::string::npos ? "" : path.substr(at + kName.size()));
+    path.resize(at == std::string::npos ? path.size() : at - 1);
+  }
   class FakeStream final : public http::Stream {
    public:
     explicit FakeStream(std::shared_ptr<StreamScript> script) : script_(std::move(script)) {}

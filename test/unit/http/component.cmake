@@ -12,7 +12,6 @@ set(COMPONENT_TESTS
   request_headers_test.cpp
   response_head_test.cpp
   sibling_test.cpp
-  silence_test.cpp
   target_test.cpp
   test_server.cpp
   transport_error_test.cpp

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "http/client_fixture.h"
 
 namespace slurmlet::http {
@@ -212,6 +214,32 @@ TEST(ConnectionReuse, LeavesStreamsOpenWhenClosingIdleConnections) {
   EXPECT_FALSE(stream->error());
   stream.reset();
   EXPECT_TRUE(server.wait_closed(1));  // the old pool went with its last user
+}
+
+// A firewall or load balancer may forget connections without closing them: a call over one gets no
+// answer, and the next one must not use another that was idle as long.
+TEST(ConnectionReuse, AfterACallWithoutAnAnswerTheNextTakesANewConnection) {
+  std::atomic<int> forgotten = 0;
+  TestServer server{{pki().server}, [&](Exchange& exchange) {
+                      if (exchange.request().connection <= forgotten) {
+                        exchange.wait_for_client_to_close();
+                      } else {
+                        exchange.respond(200, "ok");
+                      }
+                    }};
+  const auto client = make_short_lived_client(server, {});
+  {
+    // Two connections that are idle then.
+    const auto stream = client->open_stream(get("/b"));
+    ASSERT_TRUE(client->call(get("/a")));
+    while (!stream->ended()) {
+      (void)client->wait(steady_now() + 10s, {});
+    }
+  }
+  forgotten = server.connections();
+  EXPECT_FALSE(client->call(get("/a", 300ms)));
+  const auto next = client->call(get("/a", 5s));
+  EXPECT_TRUE(next) << next.error().message;
 }
 
 }  // namespace

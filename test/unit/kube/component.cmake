@@ -8,6 +8,7 @@ set(COMPONENT_TESTS
   node_json_test.cpp
   object_json_test.cpp
   own_rights_test.cpp
+  pace_test.cpp
   paged_list_test.cpp
   rest_api_test.cpp
   review_api_test.cpp

@@ -122,7 +122,7 @@ TEST_F(RestApiTest, EachCallIsOneRequest) {
     ASSERT_EQ(client_.requests.size(), 1U);
     EXPECT_EQ(client_.last().method + " " + client_.last().path, row.request);
     EXPECT_EQ(client_.last().content_type, row.content_type);
-    EXPECT_EQ(client_.last().timeout, Duration{seconds{10}});
+    EXPECT_EQ(client_.last().timeout, kCallTimeout);
     const json::json_pointer key{row.key};
     if (*row.key != 0) {
       EXPECT_EQ(last_body().contains(key) ? last_body()[key] : json{}, row.value);
@@ -183,13 +183,14 @@ TEST_F(RestApiTest, ErrorsAreTypedAndNamed) {
   }
 }
 
-TEST_F(RestApiTest, ACallMayHaveLessTime) {
-  for (const auto& [longest, timeout] :
-       std::map<seconds, seconds>{{seconds{3}, seconds{3}}, {seconds{60}, seconds{10}}}) {
-    options_.longest = longest;
+TEST_F(RestApiTest, ACallHasTheTimeOfItsOptions) {
+  for (const seconds timeout : {seconds{3}, seconds{20}}) {
+    options_.timeout = timeout;
     client_.answer(200, "{}");
     EXPECT_TRUE(RestSiteApi(client_, options_).annotate("n1", "u", {{"a", "b"}}));
     EXPECT_EQ(client_.last().timeout, Duration{timeout});
+    EXPECT_EQ(client_.server_limits.back(), std::to_string(timeout.count() * 800) + "ms")
+        << "the server answers before the client leaves";
   }
 }
 

@@ -45,6 +45,14 @@ TEST_F(WatchTest, ListsThenWatchesFromTheListsVersion) {
   EXPECT_FALSE(watch_->last_error());
 }
 
+TEST_F(WatchTest, AfterAWriteOfTheOnlyObjectItNeedsNoList) {
+  watch_->watch_from("7");
+  step();
+  EXPECT_EQ(resumed_from(), "7");
+  watch_->watch_from("6");
+  EXPECT_EQ(watch_->position(), "7") << "it goes on where it is";
+}
+
 TEST_F(WatchTest, AnEmptyListIsTold) {
   client_.answer(200, R"({"metadata":{"resourceVersion":"1"},"items":null})");
   step();
@@ -88,7 +96,6 @@ TEST_F(WatchTest, TellsEventsHoweverTheyAreCut) {
 // After which pause it goes on, and where.
 TEST_F(WatchTest, HowAStreamEnds) {
   const Error reset{Code::kUnavailable, "connection reset by peer"};
-  const Error of_others{Code::kTimeout, "another request got no answer"};  // http/silence.h
   const struct {
     const char* what;
     Duration life;
@@ -101,7 +108,6 @@ TEST_F(WatchTest, HowAStreamEnds) {
       {"at once", seconds{2}, "", {}, Delay::kWatchRetry, Code::kCancelled},
       {"early", minutes{10}, "", {}, Delay::kWatchLost, Code::kCancelled},
       {"broken", minutes{10}, "", reset, Delay::kWatchLost, Code::kUnavailable},
-      {"in the silence of others", minutes{10}, "", of_others, Delay::kWatchSilent, Code::kTimeout},
       // Its own, which was chosen by chance: nobody else returns at that moment.
       {"at its time", hours{2} - seconds{2}, "", {}, Delay::kWatchExpired, Code::kCancelled},
       {"gone",
@@ -271,7 +277,7 @@ TEST_F(WatchTest, AnAnswerWithoutEndOrHeadersIsGivenUp) {
       rig.client_.stream().status = 503;
       rig.client_.stream().feed("<html>proxy is");
     }
-    EXPECT_LE(rig.wait(), Duration{seconds{15}});
+    EXPECT_LE(rig.wait(), Duration{seconds{25}});
     EXPECT_TRUE(rig.client_.streams[0]->closed);
     EXPECT_EQ(rig.problem(), answers ? Code::kUnavailable : Code::kTimeout);
     rig.wait();

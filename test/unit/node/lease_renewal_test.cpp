@@ -34,9 +34,9 @@ TEST(LeaseRenewalTest, RenewTimeIsAlwaysNewerThanTheLast) {
 }
 
 TEST(LeaseRenewalTest, RenewsAtAQuarterOfTheDuration) {
-  EXPECT_EQ(renew_interval(seconds{40}, [] { return 0.0; }), seconds{10});
-  EXPECT_EQ(renew_interval(seconds{40}, [] { return 1.0; }), milliseconds{10400});
-  EXPECT_EQ(renew_interval(seconds{120}, [] { return 0.0; }), seconds{30});
+  EXPECT_EQ(renew_interval(seconds{40}, {}, [] { return 0.0; }), seconds{10});
+  EXPECT_EQ(renew_interval(seconds{40}, {}, [] { return 1.0; }), milliseconds{10400});
+  EXPECT_EQ(renew_interval(seconds{120}, {}, [] { return 0.0; }), seconds{30});
 }
 
 // {how far apart they began, the soonest next renewal, the latest}: of a Lease of 40 s.
