@@ -93,3 +93,20 @@ function(slurmlet_corpus_test NAME COMPONENT)
     GTest::gtest_main slurmlet_warnings)
   slurmlet_test_program(${NAME}_corpus_test)
 endfunction()
+
+# slurmlet_embed(TARGET HEADER NAMESPACE NAME=FILE...): compiles the text of each file into the target, as the
+# string_view NAME that HEADER declares. One that is edited has CMake run again.
+function(slurmlet_embed TARGET HEADER NAMESPACE)
+  set(TEXT "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n\n")
+  foreach(ENTRY ${ARGN})
+    string(REGEX MATCH "^([^=]+)=(.+)$" MATCHED ${ENTRY})
+    file(READ ${PROJECT_SOURCE_DIR}/${CMAKE_MATCH_2} CONTENT)
+    string(APPEND TEXT "const std::string_view ${CMAKE_MATCH_1} = R\"embedded(${CONTENT})embedded\";\n\n")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+      ${PROJECT_SOURCE_DIR}/${CMAKE_MATCH_2})
+  endforeach()
+  string(APPEND TEXT "}  // namespace ${NAMESPACE}\n")
+  set(EMBEDDED ${PROJECT_BINARY_DIR}/embedded/${TARGET}.cpp)
+  file(CONFIGURE OUTPUT ${EMBEDDED} CONTENT "@TEXT@" @ONLY)
+  target_sources(slurmlet_${TARGET} PRIVATE ${EMBEDDED})
+endfunction()

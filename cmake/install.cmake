@@ -18,7 +18,9 @@ install(FILES systemd/slurmlet.sysusers RENAME slurmlet.conf DESTINATION lib/sys
 install(FILES systemd/slurmlet.tmpfiles RENAME slurmlet.conf DESTINATION lib/tmpfiles.d)
 
 # For everybody to read, as the commands of every user do: it names files with secrets and holds none.
-install(FILES packaging/config.yaml DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/slurmlet)
+install(FILES packaging/first-config.yaml RENAME config.yaml
+  DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/slurmlet)
+install(DIRECTORY DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/slurmlet/config.d)
 
 install(FILES packaging/man/slurmlet.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES packaging/man/slurmlet.yaml.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
@@ -34,3 +36,21 @@ install(FILES packaging/operator.yaml DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDI
   COMPONENT operator)
 install(FILES packaging/man/slurmlet-operator.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8
   COMPONENT operator)
+install(FILES packaging/completion/slurmlet.bash RENAME slurmlet-operator
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT operator)
+
+# The documents of each package as they lie here, so that their links lead somewhere; pictures of
+# measurements stay here. Compute nodes get no manifests that only the cluster's side needs.
+function(slurmlet_documents COMPONENT PACKAGE)
+  set(DIRECTORY ${CMAKE_INSTALL_DATADIR}/doc/${PACKAGE})
+  foreach(PART IN LISTS ARGN)
+    set(LEFT_OUT ${LEFT_OUT} PATTERN ${PART} EXCLUDE)
+  endforeach()
+  install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${DIRECTORY}
+    COMPONENT ${COMPONENT})
+  install(DIRECTORY docs deploy DESTINATION ${DIRECTORY} COMPONENT ${COMPONENT} ${LEFT_OUT})
+  install(DIRECTORY packaging/cloud-init DESTINATION ${DIRECTORY}/packaging COMPONENT ${COMPONENT})
+endfunction()
+slurmlet_documents(daemon slurmlet plots charts grafana operator)
+slurmlet_documents(operator slurmlet-operator plots)
+install(FILES packaging/config.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/slurmlet/examples)

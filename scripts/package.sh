@@ -1,19 +1,40 @@
 #!/usr/bin/env bash
 # Builds the packages from the committed tree; called by ./dev package. See docs/packages.md.
 #
-#   package.sh [deb] [rpm] [--nocheck] [--prebuilt PROGRAM] [--into DIR] [--work DIR]
+#   package.sh [deb] [rpm] [--nocheck] [--prebuilt PROGRAM] [--portable ARCH] [--into DIR] [--work DIR]
 #
 # Without deb or rpm: both. --nocheck leaves the unit tests out. --prebuilt (DEB only) takes a program
 # that is built already, for tests that have no time to compile it again. With changes that are not committed,
-# the tree as it is becomes the package and its release says "dirty".
+# the tree as it is becomes the package and its release says "dirty". --portable takes the programs of
+# build/portable/build-ARCH (packaging/portable/build.sh); ARCH: amd64, arm64.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 die() { echo "package.sh: $*" >&2; exit 1; }
+say() { printf '%3d:%02d  %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2; }
+
+# steps NAME LOG: writes what comes in to LOG, and says which step of dpkg-buildpackage or rpmbuild begins.
+steps() {
+  local line step='' last=''
+  while IFS= read -r line; do
+    printf '%s\n' "$line"
+    case $line in
+      *dh_auto_configure*) step=configure ;;
+      *dh_auto_build*) step=compile ;;
+      'Executing(%build)'*) step='configure, compile' ;;
+      *dh_auto_test* | 'Executing(%check)'*) step='unit tests' ;;
+      *dh_auto_install* | 'Executing(%install)'*) step=install ;;
+      *dh_builddeb* | 'Processing files:'*) step=pack ;;
+    esac
+    [ "$step" = "$last" ] || say "$1: $step"
+    last=$step
+  done >"$2"
+}
 
 kinds=()
 check=yes
 prebuilt=
+portable=
 into=build/packages
 work=build/package
 while [ $# -gt 0 ]; do
@@ -21,6 +42,7 @@ while [ $# -gt 0 ]; do
     deb | rpm) kinds+=("$1") ;;
     --nocheck) check=no ;;
     --prebuilt) prebuilt=$(realpath "$2"); check=no; shift ;;
+    --portable) portable=$2; check=no; shift ;;
     --into) into=$2; shift ;;
     --work) work=$2; shift ;;
     *) die "unknown argument \"$1\"; see the top of this script" ;;
@@ -66,23 +88,32 @@ build_deb() {
   local options="parallel=${JOBS:-$(nproc)}" here=$work/$name
   [ "$check" = yes ] || options+=" nocheck"
   [ -z "$prebuilt" ] || export SLURMLET_PREBUILT=$prebuilt
+  [ -z "$portable" ] || export SLURMLET_PORTABLE=$PWD/build/portable/build-$portable
   unpack
   cp -r "$here/packaging/debian" "$here/debian"
   if [ -n "$dirty" ]; then sed -i '1s/)/+dirty)/' "$here/debian/changelog"; fi
   # dpkg-buildpackage writes beside the source.
   rm -f "$work"/slurmlet*_*
-  (cd "$here" && DEB_BUILD_OPTIONS=$options dpkg-buildpackage -us -uc -b >"$work/deb.log" 2>&1) ||
+  (cd "$here" && DEB_BUILD_OPTIONS=$options dpkg-buildpackage -us -uc -b ${portable:+-d "-a$portable"} 2>&1) |
+    steps DEB "$work/deb.log" ||
     { tail -40 "$work/deb.log" >&2; die "no DEB; whole output: $work/deb.log"; }
   rm -f "$into"/slurmlet*_* "$into"/debug/*.deb
-  [ -n "$prebuilt" ] || mv "$work"/slurmlet*-dbgsym_*.deb "$into/debug"
+  [ -n "$prebuilt$portable" ] || mv "$work"/slurmlet*-dbgsym_*.deb "$into/debug"
   mv "$work"/slurmlet_*.{deb,buildinfo,changes} "$work"/slurmlet-operator_*.deb "$into"
 }
 
 build_rpm() {
   local top=$work/rpm options=() spec=$work/rpm/SPECS/slurmlet.spec
   [ "$check" = yes ] || options+=(--without check)
+  case $portable in
+    amd64) options+=(--target x86_64) ;;
+    arm64) options+=(--target aarch64) ;;
+  esac
+  [ -z "$portable" ] || options+=(--define "portable $PWD/build/portable/build-$portable")
   if ! rpm --eval '%{?_unitdir}' | grep -q .; then
-    options+=(--load packaging/rpm/macros.debian --nodeps)
+    # --target reads the macros again, and forgets what --load added.
+    options+=(--nodeps "--macros=/usr/lib/rpm/macros:/usr/lib/rpm/macros.d/macros.*:/usr/lib/rpm/platform/%{_target}/macros:\
+/usr/lib/rpm/fileattrs/*.attr:$PWD/packaging/rpm/macros.debian")
   fi
   rm -rf "$top" "${work:?}/$name"
   mkdir -p "$top"/{SOURCES,SPECS,RPMS}
@@ -92,10 +123,11 @@ build_rpm() {
     sed -i 's/^\(Release: *[0-9]*\)/\1.dirty/; /^%changelog/,/^-/s/^\(\* .* - .*\)/\1.dirty/' "$spec"
   fi
   rpmbuild "${options[@]}" --define "_topdir $top" --define "_builddir $work" \
-    --define "_smp_build_ncpus ${JOBS:-$(nproc)}" --noclean -bb "$spec" >"$work/rpm.log" 2>&1 ||
+    --define "_smp_build_ncpus ${JOBS:-$(nproc)}" --noclean -bb "$spec" 2>&1 |
+    steps RPM "$work/rpm.log" ||
     { tail -40 "$work/rpm.log" >&2; die "no RPM; whole output: $work/rpm.log"; }
   rm -f "$into"/*.rpm "$into"/debug/*.rpm
-  mv "$top"/RPMS/*/slurmlet-debug*.rpm "$into/debug"
+  [ -n "$portable" ] || mv "$top"/RPMS/*/slurmlet-debug*.rpm "$into/debug"
   mv "$top"/RPMS/*/slurmlet-*.rpm "$into"
 }
 

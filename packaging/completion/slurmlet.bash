@@ -1,8 +1,8 @@
-# Completion of slurmlet's command line for bash. Commands and flags are what the program itself
-# lists with --help; only the words that some flags choose among are here.
+# Completion of the command lines of slurmlet and slurmlet-operator for bash. Commands and flags are what
+# the program itself lists with --help; only the words that some flags choose among are here.
 
 _slurmlet() {
-  local program=$1 current=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD - 1]}
+  local program=$1 name=${1##*/} current=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD - 1]}
   local commands command= help i
   COMPREPLY=()
 
@@ -13,7 +13,9 @@ _slurmlet() {
     flag=${COMP_WORDS[COMP_CWORD - 2]}
   fi
 
-  commands=$("$program" --help 2>/dev/null | sed -n 's/^  [^ ]* \([a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p')
+  # "  slurmlet check …", a line each, or "usage: slurmlet-operator [check | …] [flags]".
+  commands=$("$program" --help 2>/dev/null | sed -n -e "s/^  $name \([a-z][a-z-]*\)\( .*\)\{0,1\}\$/\1/p" \
+    -e "s/^usage: $name \[\([a-z| -]*\)\] \[flags\]\$/\1/p" | tr -s ' |' '\n')
   for ((i = 1; i < COMP_CWORD; i++)); do
     if grep -qxF -e "${COMP_WORDS[i]}" <<<"$commands"; then
       command=${COMP_WORDS[i]}
@@ -30,7 +32,10 @@ _slurmlet() {
       */--log-level) _slurmlet_words "debug info warning error" ;;
       */--node-ready-follows) _slurmlet_words "daemon slurmd slurm" ;;
       */--node-recreate) _slurmlet_words "always never" ;;
-      */--slurm-source) _slurmlet_words "auto operator scontrol" ;;
+      */--slurm-source)
+        if [[ $name == slurmlet-operator ]]; then _slurmlet_words "cli rest"
+        else _slurmlet_words "auto operator scontrol"; fi ;;
+      */--drain-policy) _slurmlet_words "wait now deadline=" ;;
       */--*-dir) _slurmlet_files -d ;;
       */--*-file | */--*kubeconfig | */--*config | */--metadata | */--slurm-conf | */--sentinel)
         _slurmlet_files -f ;;
@@ -39,7 +44,7 @@ _slurmlet() {
   fi
 
   if [[ $current == -* ]]; then
-    _slurmlet_words "$(sed -n 's/^ *\(-[a-z], \)\{0,1\}\(--[a-z0-9-]*\) .*/\2/p' <<<"$help")"
+    _slurmlet_words "$(grep -oE '^ +(-[a-z], )?--[a-z0-9-]+(, --[a-z-]+)?' <<<"$help" | grep -oE -e '--[a-z0-9-]+')"
   elif [[ -z $command || $flag == help ]]; then
     _slurmlet_words "$commands"
   fi
@@ -54,4 +59,4 @@ _slurmlet_files() {
   mapfile -t COMPREPLY < <(compgen "$1" -- "$current")
 }
 
-complete -F _slurmlet slurmlet
+complete -F _slurmlet slurmlet slurmlet-operator

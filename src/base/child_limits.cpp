@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "base/unique_fd.h"
 
 namespace slurmlet {
@@ -155,6 +156,15 @@ bool inherited_by_children(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames{
       "PATH", "LANG", "TZ", "LD_LIBRARY_PATH", "RES_OPTIONS", "SLURM_CONF_SERVER"};
   return name.starts_with("LC_") || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+void keep_descriptors_from_children() {
+  const auto names = list_directory("/proc/self/fd");
+  for (const auto& name : names ? *names : std::vector<std::string>{}) {
+    if (const auto fd = parse_int<int>(name); fd && *fd > STDERR_FILENO) {
+      (void)::fcntl(*fd, F_SETFD, FD_CLOEXEC);
+    }
+  }
 }
 
 }  // namespace slurmlet

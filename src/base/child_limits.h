@@ -29,6 +29,10 @@ void hide_from_children(const std::vector<std::filesystem::path>& secrets);
 // then. Looks at the directories that lead to them, and so may hang where these do not answer.
 int confine_thread();
 
+// Libraries open descriptors that would stay open in a child. For the calling process, just before
+// a child is started: posix_spawn closes them itself only where glibc is 2.34 or newer.
+void keep_descriptors_from_children();
+
 // Why children can reach those files; "" where they cannot.
 std::string children_not_confined();
 

@@ -59,8 +59,6 @@ struct SpawnSettings {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, out_fd, 1);
     posix_spawn_file_actions_adddup2(&actions, err_fd, 2);
-    // Libraries open descriptors without FD_CLOEXEC; a child gets none of them.
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     posix_spawnattr_init(&attributes);
     // Own process group; no signal blocked or ignored (our threads block all of them).
     posix_spawnattr_setpgroup(&attributes, 0);
@@ -179,6 +177,7 @@ struct Spawn : SideWork {
   void run() {
     const SpawnSettings settings{out.get(), err.get()};
     pid_t child = -1;
+    keep_descriptors_from_children();
     int problem = confine_thread();
     const std::string program = problem == 0 ? find() : "";
     if (problem == 0 && program.empty()) {

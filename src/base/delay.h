@@ -30,6 +30,7 @@ enum class Delay : std::uint8_t {
   kNews,
   kEvent,
   // a call to the API server that failed
+  kOverloaded,
   kLeaseRetry,
   kNodeRetry,
   kPodRetry,

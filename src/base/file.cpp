@@ -95,7 +95,8 @@ std::string read_trimmed(const std::filesystem::path& path) {
   return content ? std::string{trim(*content)} : std::string{};
 }
 
-Status write_file_atomic(const std::filesystem::path& path, std::string_view content, mode_t mode) {
+Status write_file_atomic(const std::filesystem::path& path, std::string_view content, mode_t mode,
+                         std::optional<FileOwner> owner) {
   touches_file(path.native());
   make_directories(path.parent_path());
   std::string temporary = path.string() + ".XXXXXX";
@@ -108,6 +109,9 @@ Status write_file_atomic(const std::filesystem::path& path, std::string_view con
     ::unlink(temporary.c_str());
     return errno_error(saved, what + (" " + path.string()));
   };
+  if (owner && ::fchown(fd.get(), owner->uid, owner->gid) != 0) {  // services may not chown
+    return fail("chown");
+  }
   if (::fchmod(fd.get(), mode) != 0) {
     return fail("chmod");
   }

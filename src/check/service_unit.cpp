@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cerrno>
-#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -22,11 +21,20 @@ namespace {
 
 constexpr Duration kSystemctlTime = std::chrono::seconds{3};
 
-struct Account {
-  uid_t uid = 0;
-  gid_t gid = 0;
-  std::vector<gid_t> groups;
-};
+// errno of opening it for reading, 0 = it was opened.
+int open_error(const std::string& path) {
+  const UniqueFd fd{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  return fd.get() >= 0 ? 0 : errno;
+}
+
+// The system calls themselves change the calling thread alone; glibc's functions change all.
+bool become(const Account& account) {
+  return syscall(SYS_setgroups, account.groups.size(), account.groups.data()) == 0 &&
+         syscall(SYS_setresgid, account.gid, account.gid, account.gid) == 0 &&
+         syscall(SYS_setresuid, account.uid, account.uid, account.uid) == 0;
+}
+
+}  // namespace
 
 std::optional<Account> account_of(const std::string& user) {
   std::array<char, 16384> buffer{};
@@ -45,21 +53,6 @@ std::optional<Account> account_of(const std::string& user) {
   return out;
 }
 
-// errno of opening it for reading, 0 = it was opened.
-int open_error(const std::string& path) {
-  const UniqueFd fd{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
-  return fd.get() >= 0 ? 0 : errno;
-}
-
-// The system calls themselves change the calling thread alone; glibc's functions change all.
-bool become(const Account& account) {
-  return syscall(SYS_setgroups, account.groups.size(), account.groups.data()) == 0 &&
-         syscall(SYS_setresgid, account.gid, account.gid, account.gid) == 0 &&
-         syscall(SYS_setresuid, account.uid, account.uid, account.uid) == 0;
-}
-
-}  // namespace
-
 ServiceUnit read_unit(const std::string& name, const std::string& shown) {
   ServiceUnit out;
   out.name = name;
@@ -74,12 +67,33 @@ ServiceUnit read_unit(const std::string& name, const std::string& shown) {
   return out;
 }
 
-ServiceUnit read_unit(const std::string& name) {
+Result<ServiceUnit> read_unit(const std::string& name) {
   CommandSpec spec;
   spec.argv = {"systemctl", "show", "--property=User,UnitFileState,ActiveState", name};
   spec.timeout = kSystemctlTime;
   const auto output = run_command(spec);
+  if (!output && output.error().code == Code::kTimeout) {
+    return output.error();
+  }
   return read_unit(name, output && output->succeeded() ? output->out : "");
+}
+
+Status systemctl(std::vector<std::string> arguments) {
+  CommandSpec spec;
+  spec.argv = {"systemctl"};
+  spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
+  spec.timeout = std::chrono::minutes{2};
+  const auto output = TRY(run_command(spec));
+  if (!output.succeeded()) {
+    return Error{Code::kInternal,
+                 fmt::format("systemctl {}: {}", join(arguments, " "), trim(output.err))};
+  }
+  return {};
+}
+
+Status enable_and_restart(const std::string& name) {
+  TRY(systemctl({"enable", "--quiet", name}));
+  return systemctl({"restart", name});
 }
 
 Findings unreadable(const ServiceUnit& unit, const std::vector<std::string>& paths) {

@@ -115,7 +115,7 @@ void check_durations(Draft& draft) {
   }
 }
 
-void check_kubernetes(Draft& draft, bool needs_api_server) {
+void check_kubernetes(Draft& draft) {
   const auto& kubernetes = draft.settings.kubernetes;
   check_durations(draft);
   check_pair(draft, "kubernetes.certificateFile", "kubernetes.keyFile");
@@ -134,11 +134,6 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
                  fmt::format("and {} are both set; a kubeconfig names the server itself, so remove "
                              "one of them",
                              draft.name_of("kubernetes.server")));
-  } else if (kubernetes.kubeconfig.empty() && kubernetes.server.empty() && needs_api_server &&
-             draft.problems().empty()) {  // a file that cannot be read may name one
-    draft.add_problem(
-        "no API server is configured; set --kubeconfig (or kubernetes.kubeconfig in the "
-        "configuration file) to the kubeconfig of this node");
   } else if (!kubernetes.server.empty() && kubernetes.token_file.empty() &&
              kubernetes.certificate_file.empty()) {
     draft.reject("kubernetes.server",
@@ -171,12 +166,18 @@ void check_endpoint(Draft& draft) {
 Result<Settings> finalize(Draft draft, bool needs_api_server) {
   fit_slurm_defaults(draft);
   check_slurm(draft);
-  check_kubernetes(draft, needs_api_server);
+  check_kubernetes(draft);
   check_endpoint(draft);
   check_recreate(draft);
   fit_bootstrap_defaults(draft.settings);
   if (!draft.problems().empty()) {
     return Error{Code::kInvalid, join(draft.problems(), "\n")};
+  }
+  const auto& kubernetes = draft.settings.kubernetes;
+  if (needs_api_server && kubernetes.kubeconfig.empty() && kubernetes.server.empty()) {
+    return Error{Code::kNotFound,
+                 "no API server is configured; run slurmlet join, or set kubernetes.kubeconfig in "
+                 "/etc/slurmlet/config.d/10-site.yaml"};
   }
   return std::move(draft.settings);
 }

@@ -13,8 +13,7 @@ namespace slurmlet::config {
 namespace {
 
 void apply_file(const ParsedCommandLine& command, const FileReader& files, Draft& draft) {
-  const std::string path =
-      command.config_file.empty() ? std::string{kDefaultConfigFile} : command.config_file;
+  const std::string path = config_file(command);
   const auto content = files(path);
   if (content) {
     draft.settings.config_file = path;
@@ -24,17 +23,6 @@ void apply_file(const ParsedCommandLine& command, const FileReader& files, Draft
   } else if (content.error().code != Code::kNotFound) {
     draft.add_problem(fmt::format("{}: {}", path, content.error().message));
   }
-}
-
-// "/etc/slurmlet/config.yaml" → "/etc/slurmlet/config.d"
-std::string drop_in_directory(const ParsedCommandLine& command) {
-  std::string path =
-      command.config_file.empty() ? std::string{kDefaultConfigFile} : command.config_file;
-  constexpr std::string_view kSuffix = ".yaml";
-  if (path.ends_with(kSuffix)) {
-    path.resize(path.size() - kSuffix.size());
-  }
-  return path + ".d";
 }
 
 // In the order of their names, the later ones win; mappings add up.
@@ -50,10 +38,13 @@ void apply_drop_ins(const ParsedCommandLine& command, const FileReader& files,
   }
   std::sort(names->begin(), names->end());
   for (const auto& name : *names) {
+    const std::string path = directory + "/" + name;
+    if (name.ends_with(".yml") && !name.starts_with('.')) {
+      draft.add_warning(path + " is not read: files of this directory end in .yaml");
+    }
     if (!name.ends_with(".yaml") || name.starts_with('.')) {
       continue;
     }
-    const std::string path = directory + "/" + name;
     if (const auto content = files(path)) {
       draft.settings.drop_ins.push_back(path);
       apply_config_file(*content, path, draft);
@@ -101,6 +92,19 @@ Json value_json(const Row& row, Settings& settings) {
 }
 
 }  // namespace
+
+std::string config_file(const ParsedCommandLine& command) {
+  return command.config_file.empty() ? std::string{kDefaultConfigFile} : command.config_file;
+}
+
+std::string drop_in_directory(const ParsedCommandLine& command) {
+  std::string path = config_file(command);
+  constexpr std::string_view kSuffix = ".yaml";
+  if (path.ends_with(kSuffix)) {
+    path.resize(path.size() - kSuffix.size());
+  }
+  return path + ".d";
+}
 
 FileReader read_whole_file() {
   return [](const std::string& path) { return read_file(path); };

@@ -31,13 +31,19 @@ struct ParsedCommandLine {
   std::string provider;
   std::string provider_config;
   std::vector<std::string> warnings;  // accepted flags without effect
+  std::string argument;               // of a command that takes one: join's HOST:PORT
 };
 
 // read_file and list_directory of base/file.h.
 FileReader read_whole_file();
 DirectoryReader read_directory();
 
-// Beside the file NAME.yaml the files NAME.d/*.yaml are read.
+// The configuration file and the directory beside it, whose *.yaml are read, too: NAME.yaml,
+// NAME.d.
+std::string config_file(const ParsedCommandLine& command);
+std::string drop_in_directory(const ParsedCommandLine& command);
+
+// kNotFound: nothing is wrong, but no API server is named ("run" needs one).
 Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environment,
                       const FileReader& files, const DirectoryReader& directories);
 

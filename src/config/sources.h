@@ -22,7 +22,7 @@ using FileReader = std::function<Result<std::string>(const std::string& path)>;
 // The names in a directory; kNotFound when there is none.
 using DirectoryReader = std::function<Result<std::vector<std::string>>(const std::string& path)>;
 
-// The only caller of getenv in the program; everything else gets an EnvLookup. Not thread-safe
+// The only caller of getenv for settings; everything else gets an EnvLookup. Not thread-safe
 // against setenv; call before threads start.
 EnvLookup process_environment();
 

@@ -200,6 +200,9 @@ void CertificateSync::ask(Now now) {
     ++status_.requests;
     say(log::info, "submitted request " + wanted.name + " to " + wanted.signer_name);
     wait_for(*created, *key, now);
+    if (asked_) {
+      asked_->watch->watch_from(created->resource_version);
+    }
   } else if (created.error().code == Code::kConflict) {
     find(wanted, *key, now);
   } else {

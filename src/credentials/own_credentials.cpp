@@ -88,7 +88,7 @@ void OwnCredentials::watch_files() {
                      [this, access = access_, node = node_name_]() -> Result<Use> {
                        return Use{[this, fresh = TRY(access.read_again(node))] {
                          access_.use(fresh);
-                         replaced_ += is_started_ ? 1 : 0;
+                         replaced_ = is_started_;
                          return serving_.set_cluster_ca(access_.ca_pem());
                        }};
                      },

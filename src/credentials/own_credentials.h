@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/settings.h"
@@ -38,8 +39,8 @@ class OwnCredentials {
   // this one, and it has expired or that has been so for a while (a minute, spread, so that a fleet
   // does not ask for certificates because an API server hiccuped). Never true without a bootstrap.
   bool needs_bootstrap(Now now) const;
-  // So often a credential was taken up after the start, if only the same again.
-  std::uint64_t replaced() const { return replaced_; }
+  // Whether the credential was reloaded since the last call, but for the one at the start.
+  bool take_replaced() { return std::exchange(replaced_, false); }
   CertificateReport report(WallTime now) const;
 
  private:
@@ -68,7 +69,7 @@ class OwnCredentials {
   std::vector<std::filesystem::path> watched_;
   std::unique_ptr<CredentialFiles> files_;
   std::uint64_t past_failures_ = 0;  // of files_ before the one now
-  std::uint64_t replaced_ = 0;
+  bool replaced_ = false;
   bool is_started_ = false;  // the first step reads everything again
   Rejection rejection_;
 };

@@ -39,6 +39,11 @@ void ServiceReport::ready(Now now) {
   }
 }
 
+void ServiceReport::waiting(const std::string& text) {
+  const Lock lock(*this);
+  send(kReadyLine + status_line(text) + kWatchdogLine);
+}
+
 void ServiceReport::stopping() {
   const Lock lock(*this);
   send(kStoppingLine);

@@ -30,6 +30,9 @@ class ServiceReport {
 
   // Sends READY=1 once the loops start, again with the next datagram if that fails.
   void ready(Now now);
+  // READY=1, this status and a ping, while there is nothing to do yet. Call it every 30 s.
+  void waiting(const std::string& text);
+  bool is_heard() const { return notifier_.is_heard(); }
   void stopping();
   // The daemon ends; the first line of `reason` becomes the status.
   void failing(const std::string& reason);

@@ -44,7 +44,8 @@ class Watchdog {
   void pinged(SteadyTime now) { pinged_ = now; }
 
   // How long a step (or a part that starts with works()) may take, and how late a wake-up may be:
-  // longer than a step's few calls to an API server that drops packets, ten seconds each.
+  // longer than a step's few calls to an API server that drops packets, ten seconds each (a renewal
+  // of the Lease: twenty).
   Duration patience() const { return patience_; }
 
  private:

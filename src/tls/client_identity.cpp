@@ -1,11 +1,26 @@
 #include "tls/client_identity.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <utility>
 
 #include "tls/pem.h"
 
 namespace slurmlet::tls {
 namespace {
+
+// OpenSSL itself looks into /etc/ssl/certs, as Debian and SUSE have it. RHEL has one file instead,
+// of which an OpenSSL that was built elsewhere does not know.
+constexpr const char* kBundleOfRhel = "/etc/pki/tls/certs/ca-bundle.crt";
+
+bool load_system_cas(X509_STORE* store) {
+  const bool chosen = ::secure_getenv(X509_get_default_cert_file_env()) != nullptr ||
+                      ::secure_getenv(X509_get_default_cert_dir_env()) != nullptr;
+  return X509_STORE_set_default_paths(store) == 1 &&
+         (chosen || ::access(kBundleOfRhel, R_OK) != 0 ||
+          X509_STORE_load_file(store, kBundleOfRhel) == 1);
+}
 
 bool apply_common(SSL_CTX* context) {
   if (context == nullptr || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1) {
@@ -25,7 +40,7 @@ Result<StorePtr> make_trust(const PemSources& pem) {
     return parse_trust(*pem.ca, pem.ca_name);
   }
   StorePtr store = make_store();
-  if (X509_STORE_set_default_paths(store.get()) != 1) {
+  if (!load_system_cas(store.get())) {
     return Error{Code::kInvalid, "the system's CA certificates cannot be loaded: " +
                                      take_openssl_error() + "; name a CA bundle instead"};
   }

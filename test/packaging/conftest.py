@@ -72,7 +72,20 @@ def shared_root(base, scratch):
 
 
 @pytest.fixture(scope="session")
-def program(deb, scratch):
+def unpacked(packages, scratch):
+    """{package: the directory with what its DEB contains}"""
+    for name in ("slurmlet", "slurmlet-operator"):
+        subprocess.run(["dpkg", "-x", str(only(packages, f"{name}_*.deb")), str(scratch / f"deb-{name}")], check=True)
+    return {name: scratch / f"deb-{name}" for name in ("slurmlet", "slurmlet-operator")}
+
+
+@pytest.fixture(scope="session")
+def program(unpacked):
     """The packaged binary, to be run on this machine."""
-    subprocess.run(["dpkg", "-x", str(deb), str(scratch / "deb")], check=True)
-    return scratch / "deb/usr/sbin/slurmlet"
+    return unpacked["slurmlet"] / "usr/sbin/slurmlet"
+
+
+@pytest.fixture(scope="session")
+def operator(unpacked):
+    """The same of slurmlet-operator."""
+    return unpacked["slurmlet-operator"] / "usr/sbin/slurmlet-operator"

@@ -38,7 +38,7 @@ class Root:
              'mount -t proc proc "$1/proc"; shift; exec "$@"', "sh", str(self.path),
              *chroot, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
              "DEBIAN_FRONTEND=noninteractive", *map(str, command)],
-            capture_output=True, text=True, check=check, timeout=120)
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=check, timeout=120)
 
     def dpkg(self, *arguments, packages=()):
         """dpkg of the root itself, on packages from outside."""

@@ -10,6 +10,7 @@ from built import only
 from roots import REPOSITORY
 
 CONFIG = "/etc/slurmlet/config.yaml"
+COPIED_FROM = "/usr/share/slurmlet/config.yaml"
 STATE = "/var/lib/slurmlet"
 VERSION = re.search(r"project\(slurmlet VERSION (\S+)",
                     (REPOSITORY / "CMakeLists.txt").read_text()).group(1)
@@ -20,14 +21,20 @@ HELPERS = {f"{HELPER}-enabled", f"{HELPER}-masked", f"{HELPER}-enabled/multi-use
            "/etc/systemd/system/multi-user.target.wants"}
 
 
-def repacked(deb, directory, version, config=None):
-    """The same package as another version, with another configuration if wished."""
+def repacked(deb, directory, version, config=None, conffile=None):
+    """The same package as another version, with another configuration if wished, or with one as a
+    conffile, which 0.1.0 had."""
     tree = directory / f"tree-{version}"
     subprocess.run(["dpkg-deb", "-R", str(deb), str(tree)], check=True)
     control = tree / "DEBIAN/control"
     control.write_text(re.sub(r"(?m)^Version: .*", f"Version: {version}", control.read_text()))
     if config:
-        (tree / CONFIG[1:]).write_text(config)
+        (tree / COPIED_FROM[1:]).write_text(config)
+    if conffile:
+        (tree / COPIED_FROM[1:]).unlink()
+        (tree / "DEBIAN/postinst").unlink()
+        (tree / CONFIG[1:]).write_text(conffile)
+        (tree / "DEBIAN/conffiles").write_text(f"{CONFIG}\n")
     out = directory / f"slurmlet_{version}.deb"
     subprocess.run(["dpkg-deb", "-b", "--root-owner-group", str(tree), str(out)], check=True,
                    capture_output=True)
@@ -73,7 +80,12 @@ def test_files_have_their_owners_and_modes(looked_at):
                  "/usr/share/bash-completion/completions/slurmlet",
                  "/usr/share/doc/slurmlet/copyright"):
         assert looked_at.owner(name) == ("0o644", "root:root"), name
+    assert looked_at.owner("/etc/slurmlet/config.d") == ("0o755", "root:root")
     assert looked_at.file(CONFIG).read_text() == \
+        (REPOSITORY / "packaging/first-config.yaml").read_text()
+    # The file that it names.
+    assert "/usr/share/doc/slurmlet/examples/config.yaml" in looked_at.file(CONFIG).read_text()
+    assert looked_at.file("/usr/share/doc/slurmlet/examples/config.yaml").read_text() == \
         (REPOSITORY / "packaging/config.yaml").read_text()
 
 
@@ -83,10 +95,18 @@ def test_the_operator_is_a_package_of_its_own(installed, packages):
         text=True).stdout.splitlines() if not line.endswith("/")}
     assert not [name for name in names("slurmlet") if "operator" in name and not name.startswith("/usr/share/doc/")]
     assert {"/usr/sbin/slurmlet-operator", "/lib/systemd/system/slurmlet-operator.service",
-            "/etc/slurmlet/operator.yaml", "/usr/share/man/man8/slurmlet-operator.8.gz"} <= names("slurmlet-operator")
+            "/usr/share/slurmlet-operator/operator.yaml", "/usr/share/man/man8/slurmlet-operator.8.gz"} <= names("slurmlet-operator")
     installed.dpkg("-i", packages=[only(packages, "slurmlet-operator_*.deb")])
     assert installed.owner("/etc/slurmlet/operator.yaml") == ("0o644", "root:root")
     assert installed.enabled("slurmlet-operator.service") == "disabled"
+    # Each leaves the other's alone, and its own credential with nobody.
+    installed.file("/etc/slurmlet/operator.kubeconfig").write_text("token")
+    installed.file("/etc/slurmlet/bootstrap-token").write_text("token")
+    installed.dpkg("--purge", "slurmlet")
+    assert {name.name for name in installed.file("/etc/slurmlet").iterdir()} == {
+        "operator.yaml", "operator.kubeconfig"}
+    installed.dpkg("--purge", "slurmlet-operator")
+    assert not installed.file("/etc/slurmlet").exists()
 
 
 def test_the_user_owns_nothing_but_the_state_and_cannot_log_in(looked_at):
@@ -136,8 +156,24 @@ def test_removal_keeps_state_and_configuration_alone(installed):
 def test_purge_leaves_nothing(installed):
     installed.file(STATE + "/pki").mkdir()
     installed.file("/var/lib/slurmlet-feed").mkdir()
+    for name in ("config.d/10-site.yaml", "config.d/20-join.yaml", "bootstrap-token", "bootstrap-kubeconfig"):
+        installed.file("/etc/slurmlet/" + name).touch()
     installed.dpkg("--purge", "slurmlet")
     assert installed.files() - installed.before - HELPERS == set()
+
+
+@pytest.mark.parametrize("edit", ["", "logLevel: debug\n"])
+def test_upgrade_from_a_conffile_asks_nothing_and_keeps_it(root, deb, scratch, edit):
+    """As from 0.1.0, whose configuration of 200 lines people edited."""
+    before = root.files()
+    root.dpkg("-i", packages=[repacked(deb, scratch, "0.0.1-1", conffile="# as shipped\n")])
+    mine = root.file(CONFIG)
+    mine.write_text("# as shipped\n" + edit)
+    root.dpkg("-i", packages=[deb])
+    assert mine.read_text() == "# as shipped\n" + edit
+    assert [one.name for one in mine.parent.iterdir() if one.is_file()] == ["config.yaml"]
+    root.dpkg("--purge", "slurmlet")
+    assert root.files() - before - HELPERS == set()
 
 
 @pytest.mark.parametrize("new_example", [False, True])
@@ -158,10 +194,10 @@ def test_upgrade_and_downgrade_keep_identity_state_and_configuration(installed, 
         assert installed.account("slurmlet")[2] == uid
         assert installed.enabled("slurmlet.service") == "enabled"
 
-    installed.dpkg("--force-confold", "-i", packages=[newer])
+    installed.dpkg("-i", packages=[newer])
     assert "99.0-1" in installed.run("dpkg-query", "-W", "slurmlet").stdout
     kept()
-    installed.dpkg("--force-confold", "-i", packages=[deb])
+    installed.dpkg("-i", packages=[deb])
     assert "99.0-1" not in installed.run("dpkg-query", "-W", "slurmlet").stdout
     kept()
 

@@ -87,7 +87,7 @@ def test_the_scripts_made_the_user_and_enabled_the_service(looked_at):
 def test_the_program_runs_as_its_user(looked_at):
     assert looked_at.run("slurmlet", "version").stdout.startswith("slurmlet ")
     node = looked_at.run("slurmlet", "print-node", "--nodename", "n1", user="slurmlet")
-    assert "kind: Node" in node.stdout
+    assert '"kind": "Node"' in node.stdout
 
 
 def test_the_operator_is_a_package_of_its_own(root, packages, rpm):

@@ -84,7 +84,7 @@ def test_manual_has_each_command_and_each_flag_that_is_no_setting(program):
 
 def completed(program, *words):
     """What bash offers for the last of the words."""
-    script = ('source "$1"; program=$2; shift 2; COMP_WORDS=(slurmlet "$@"); COMP_CWORD=$#; '
+    script = ('source "$1"; program=$2; shift 2; COMP_WORDS=("${program##*/}" "$@"); COMP_CWORD=$#; '
               '_slurmlet "$program"; ((${#COMPREPLY[@]} == 0)) || printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "-c", script, "bash", str(COMPLETION), str(program), *words],
                           capture_output=True, text=True, check=True)
@@ -137,3 +137,25 @@ def test_completion_offers_files_where_files_are_meant(program, tmp_path):
 def test_completion_knows_flags_without_a_value(program):
     assert "--port" in completed(program, "--node-unschedulable", "--po")
     assert completed(program, "--port", "") == set()
+
+
+def test_completion_knows_the_operator_too(operator, tmp_path):
+    help_ = subprocess.run([str(operator), "--help"], check=True, capture_output=True, text=True).stdout
+    [words] = re.findall(r"(?m)^usage: slurmlet-operator \[([^\]]+)\] \[flags\]$", help_)
+    assert completed(operator, "") == set(words.split(" | "))
+    assert "check" in words and completed(operator, "che") == {"check"}
+    known = set(re.findall(r"(?m)(?:^ +|, )(--[a-z-]+)(?=[ ,\n])", help_))
+    assert {"--kubeconfig", "--dry-run", "--help"} <= known
+    assert completed(operator, "--") == completed(operator, "check", "--") == known
+    (tmp_path / "some-file").touch()
+    assert completed(operator, "--kubeconfig", f"{tmp_path}/") == {f"{tmp_path}/some-file"}
+    assert completed(operator, "--slurm-source", "") == {"cli", "rest"}
+    assert completed(operator, "--leader-elect", "--int") == {"--interval"}
+    for flag, meaning in re.findall(r"(?m)^  (--[a-z-]+) string .*\n((?:      .*\n)+)", help_):
+        offered = completed(operator, flag, "") if not flag.endswith(("-file", "-dir", "config", "-conf")) else set()
+        assert all(word.rstrip("=").lower() in meaning.lower() for word in offered), (flag, offered)
+
+
+def test_completion_is_installed_for_both(unpacked):
+    for package, directory in unpacked.items():
+        assert (directory / "usr/share/bash-completion/completions" / package).read_text() == COMPLETION.read_text()

@@ -64,6 +64,7 @@ TEST(LoadTest, DropInsFollowTheFileInTheOrderOfTheirNames) {
       file("endpoint: {port: 2}\nnode: {labels: {row: \"2\", hall: h1}, recreateAfter: 10m}\n");
   sources.files["/etc/slurmlet/config.d/.hidden.yaml"] = "broken";
   sources.files["/etc/slurmlet/config.d/30-c.yaml.orig"] = "broken";
+  sources.files["/etc/slurmlet/config.d/40-d.yml"] = "broken";
   const Settings settings = loaded(sources, {"print-node"});
   EXPECT_EQ(settings.endpoint.port, 3);
   EXPECT_EQ(settings.node.ip, "192.0.2.1");
@@ -71,6 +72,8 @@ TEST(LoadTest, DropInsFollowTheFileInTheOrderOfTheirNames) {
   EXPECT_EQ(settings.node.labels, (TextMap{{"rack", "r1"}, {"row", "3"}, {"hall", "h1"}}));
   EXPECT_THAT(settings.drop_ins,
               ElementsAre("/etc/slurmlet/config.d/10-a.yaml", "/etc/slurmlet/config.d/20-b.yaml"));
+  EXPECT_THAT(settings.warnings,
+              ElementsAre(HasSubstr("/etc/slurmlet/config.d/40-d.yml is not read")));
   // Whoever names another file means its drop-ins too.
   sources.files["/srv/x.yaml"] = kHead;
   sources.files["/srv/x.d/a.yaml"] = file("endpoint: {port: 7}\n");
@@ -262,7 +265,7 @@ TEST(LoadTest, ABootstrapLeavesItsResultInTheStateDirectory) {
 
 // Command line => words of the problem, all of them; "-": none.
 constexpr const char* kCommandLines = R"(
-run => no API server & --kubeconfig
+run => no API server & kubernetes.kubeconfig
 print-node => -
 run --kubernetes-server=https://a => --kubernetes-server & without a credential
 run --kubernetes-server=https://a --kubernetes-token-file=/t => -
