@@ -67,6 +67,7 @@ class Parser {
   const Command* command_ = &commands().front();
   bool is_chosen_ = false;
   bool help_ = false;
+  std::string argument_;
   std::vector<KnownFlag> known_ = known_flags(*command_);
   std::map<std::string_view, std::vector<std::string>> given_;  // by name
   std::vector<std::string> leftovers_;
@@ -97,6 +98,8 @@ void Parser::take_argument(const std::string& argument) {
     choose(*named);
   } else if (argument == "help") {
     help_ = true;
+  } else if (command_->takes_argument && argument_.empty()) {
+    argument_ = argument;
   } else {
     leftovers_.push_back(argument);
   }
@@ -211,6 +214,7 @@ config::ParsedCommandLine Parser::collect() const {
   };
   out.subcommand = text("--version") == "true" ? "version" : std::string{command_->name};
   out.help = help_ || text("--help") == "true";
+  out.argument = argument_;
   out.config_file = text("--config");
   out.provider = text("--provider");
   out.provider_config = text("--provider-config");

@@ -12,6 +12,9 @@
 #include "base/signals.h"
 #include "check/finding.h"
 #include "cli/check/check_command.h"
+#include "cli/first_settings.h"
+#include "cli/join_command.h"
+#include "cli/leave_command.h"
 #include "cli/print.h"
 #include "cli/print_node.h"
 #include "cli/status_command.h"
@@ -27,14 +30,6 @@
 
 namespace slurmlet::cli {
 namespace {
-
-constexpr int kFailed = 1;
-constexpr int kBadConfiguration = 2;
-
-int fail(const Error& error, int code) {
-  log::error_lines(error.message);
-  return code;
-}
 
 // What only this program reads.
 void hide_secrets(const config::Settings& settings) {
@@ -114,7 +109,13 @@ int run_forever(const config::ParsedCommandLine& command) {
   const status::ManagerEnvironment manager = status::take_manager_environment();
   const config::EnvLookup environment = environment_with(manager);
   status::ServiceReport service{open_notifier(manager), manager.watchdog, manager.sockets};
-  auto settings = read_settings(command, environment);
+  auto settings = first_settings(
+      [&] { return read_settings(command, environment); },
+      {config::config_file(command), config::drop_in_directory(command) + "/10-site.yaml"},
+      *signals, service);
+  if (!settings && settings.error().code == Code::kCancelled) {
+    return 0;
+  }
   if (!settings) {
     service.failing(settings.error().message);
     return fail(settings.error(), kBadConfiguration);
@@ -174,6 +175,9 @@ const config::CommandFlag kTextOrJson{.name = "--output",
                                       .help = "text or json",
                                       .choices = {"text", "json"}};
 
+const config::CommandFlag kSentinel{
+    .name = "--sentinel", .type = "string", .help = "file to write once the Node is registered"};
+
 const std::vector<Command> kCommands{
     {.name = "run", .run = run_forever},
     {.name = "status",
@@ -206,10 +210,39 @@ const std::vector<Command> kCommands{
                 .type = "duration",
                 .default_text = "300",
                 .help = "how long to wait; also whole seconds"},
-               {.name = "--sentinel",
-                .type = "string",
-                .help = "file to write once the Node is registered"}},
+               kSentinel},
      .run = with_settings<run_wait_registered>},
+    {.name = "join",
+     .usage = "HOST:PORT --token TOKEN --discovery-token-ca-cert-hash sha256:HEX [--dry-run]",
+     .summary = "make this machine a node of a Kubernetes cluster",
+     .description =
+         "Verifies the cluster and the token, writes the configuration, enables and starts the\n"
+         "service, and waits until the Node is registered. `kubeadm token create\n"
+         "--print-join-command` prints the arguments. May be repeated. Needs root.",
+     .exit_codes =
+         "0 registered; 1 it could not be done, or not in time; 2 bad arguments or configuration.",
+     .flags = {{.name = "--token", .type = "string", .help = "bootstrap token, ID.SECRET"},
+               {.name = "--dry-run", .help = "verify, and print what would be written and run"},
+               {.name = "--timeout",
+                .type = "duration",
+                .default_text = "300",
+                .help = "how long to wait for the registration; also whole seconds"},
+               kSentinel},
+     .takes_argument = true,
+     .run = run_join},
+    {.name = "leave",
+     .usage = "[--dry-run]",
+     .summary = "take this machine out of the Kubernetes cluster",
+     .description =
+         "Stops and disables the service, deletes the Node, with its Lease, where the node's own\n"
+         "credential may, and removes the credential and what slurmlet join wrote. Slurm, its "
+         "jobs\n"
+         "and the site's configuration are not touched. May be repeated. Needs root.",
+     .exit_codes =
+         "0 nothing is left; 1 it could not be done, or a Node is left, which the output names;\n"
+         "2 invalid configuration.",
+     .flags = {{.name = "--dry-run", .help = "print what would be done"}},
+     .run = with_settings<run_leave>},
     {.name = "print-node",
      .usage = "[-o json]",
      .summary = "print the Node that this machine would register",

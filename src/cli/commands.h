@@ -21,6 +21,7 @@ struct Command {
   std::string_view exit_codes = "";   // likewise; "" = nothing to say
   std::vector<config::CommandFlag> flags = {};
   bool takes_settings = true;  // flags for settings have a meaning
+  bool takes_argument = false;
   int (*run)(const config::ParsedCommandLine&);
 };
 

@@ -5,7 +5,10 @@ set(COMPONENT_SOURCES
   check/check_node.cpp
   command_line.cpp
   commands.cpp
+  first_settings.cpp
   help.cpp
+  join_command.cpp
+  leave_command.cpp
   print_node.cpp
   status_command.cpp
   virtual_kubelet.cpp)

@@ -1,17 +1,19 @@
 #pragma once
 
-// What a command prints for its user, fit for a terminal.
+// How a command ends; what it prints: base/print.h.
 
-#include <cstdio>
-#include <string>
-
-#include "base/plain_text.h"
+#include "base/log.h"
+#include "base/print.h"
+#include "base/result.h"
 
 namespace slurmlet::cli {
 
-inline void print(const std::string& text) {
-  const std::string shown = shown_controls(text);
-  std::fwrite(shown.data(), 1, shown.size(), stdout);
+inline constexpr int kFailed = 1;
+inline constexpr int kBadConfiguration = 2;
+
+inline int fail(const Error& error, int exit_code) {
+  log::error_lines(error.message);
+  return exit_code;
 }
 
 }  // namespace slurmlet::cli

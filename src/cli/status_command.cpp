@@ -20,6 +20,7 @@ constexpr int kNotHealthy = 1;
 constexpr int kBadCommandLine = 2;
 constexpr int kNotRunning = 3;
 constexpr Duration kQueryInterval = milliseconds{250};
+constexpr Duration kRestart = seconds{3};  // the daemon's, and from its bootstrap to the rest
 constexpr mode_t kForAll = 0644;
 
 bool is_registered(const Result<status::DaemonStatus>& status) {
@@ -62,12 +63,22 @@ int run_status(const config::Settings& settings, const config::ParsedCommandLine
   return status->healthy ? 0 : kNotHealthy;
 }
 
+Result<config::Milliseconds> wait_limit(const config::ParsedCommandLine& command) {
+  const std::string& text = command.options.at("timeout");
+  const auto limit = config::parse_duration(text);
+  if (!limit || *limit < Duration::zero()) {
+    return Error{Code::kInvalid, fmt::format("--timeout is \"{}\"; it must be a duration such as "
+                                             "5m or 300",
+                                             text)};
+  }
+  return *limit;
+}
+
 int run_wait_registered(const config::Settings& settings,
                         const config::ParsedCommandLine& command) {
-  const std::string& limit = command.options.at("timeout");
-  const auto timeout = config::parse_duration(limit);
-  if (!timeout || *timeout < Duration::zero()) {
-    log::error(fmt::format("--timeout is \"{}\"; it must be a duration such as 5m or 300", limit));
+  const auto timeout = wait_limit(command);
+  if (!timeout) {
+    log::error(timeout.error().message);
     return kBadCommandLine;
   }
   auto client = status::DaemonClient::make(settings);
@@ -77,6 +88,7 @@ int run_wait_registered(const config::Settings& settings,
   }
   const SteadyTime deadline = std::chrono::steady_clock::now() + *timeout;
   std::string last, reported;
+  SteadyTime changed_at{};
   while (true) {
     const auto status = client->query();
     if (is_registered(status)) {
@@ -84,17 +96,21 @@ int run_wait_registered(const config::Settings& settings,
       return write_sentinel(command.options.at("sentinel"));
     }
     std::string why = why_not(status);
-    if (std::chrono::steady_clock::now() >= deadline) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    if (now >= deadline) {
       log::error(fmt::format("the Node is not registered after {}: {}",
                              config::format_duration(*timeout), why));
       return kNotHealthy;
     }
-    // Twice: between the bootstrap and the rest the daemon does not answer for a moment.
-    if (why == last && why != reported) {
-      reported = why;
+    if (why != last) {
+      last = std::move(why);
+      changed_at = now;
+    }
+    const bool is_silent = !status && status.error().code == Code::kUnavailable;
+    if (last != reported && now - changed_at >= (is_silent ? kRestart : kQueryInterval)) {
+      reported = last;
       log::info("waiting: " + reported);
     }
-    last = std::move(why);
     client->pause(kQueryInterval);
   }
 }

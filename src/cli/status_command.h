@@ -4,6 +4,7 @@
 // over its health port. They print to stdout what was requested, and log why they fail. Need no
 // privilege beyond reading the configuration.
 
+#include "config/duration.h"
 #include "config/load.h"
 
 namespace slurmlet::cli {
@@ -11,6 +12,9 @@ namespace slurmlet::cli {
 // Exit code: 0 registered and healthy, 1 it runs but is not, 3 no daemon answers (as systemctl's
 // "not running").
 int run_status(const config::Settings& settings, const config::ParsedCommandLine& command);
+
+// --timeout of a command that waits.
+Result<config::Milliseconds> wait_limit(const config::ParsedCommandLine& command);
 
 // Waits for a daemon to come up too; with --timeout=0 checks once. --sentinel: file to write with
 // "success" when it is so. Exit code: 0 the Node is registered and its Lease held, 1 not within the

@@ -277,7 +277,7 @@ std::vector<kube::OwnRight> needed_machine_rights(const Options& options) {
 
 int run_check(const Options& options, const CheckSettings& settings) {
   log::set_level(log::Level::kError);
-  const check::ServiceUnit unit = check::read_unit("slurmlet-operator.service");
+  const check::ServiceUnit unit = check::read_unit("slurmlet-operator.service").value_or({});
   std::vector<Check> checks{{"files", [&] { return check::unreadable(unit, settings.files); }}};
   Server own{settings.api, kOwn};
   own.add_rows(needed_rights(options), checks);

@@ -1,8 +1,10 @@
 set(COMPONENT_SOURCES
   certificate_approver.cpp
   check.cpp
+  init_command.cpp
   leader.cpp
   leftover_nodes.cpp
+  local_settings.cpp
   machines/approval_rules.cpp
   machines/drain_policy.cpp
   machines/machine_calls.cpp
@@ -12,6 +14,7 @@ set(COMPONENT_SOURCES
   machines/machine_sync_calls.cpp
   machines/site_machines.cpp
   machines/slurm_jobs.cpp
+  manifests.cpp
   operator_loop.cpp
   operator_pages.cpp
   operator_reports.cpp
@@ -27,4 +30,8 @@ set(COMPONENT_SOURCES
   site/limited_command.cpp
   site/node_changes.cpp
   site/site_nodes.cpp
-  slurm_runner.cpp)
+  slurm_runner.cpp
+  token_secrets.cpp
+  uninstall_command.cpp
+  uninstall_rules.cpp
+  uninstall_site.cpp)

@@ -1,10 +1,13 @@
 #include "operator/leader.h"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "base/host_name.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 
@@ -19,6 +22,16 @@ std::string leader_lease(const std::string& cluster) {
   const bool is_same = name == to_lower(cluster) && !name.ends_with('-');
   return "slurmlet-operator-" + name +
          (is_same ? "" : fmt::format("-{:08x}", stable_hash(to_lower(cluster)) & 0xffffffff));
+}
+
+std::string leader_identity() {
+  std::uint64_t random = 0;
+  (void)!::getrandom(&random, sizeof random, 0);
+  return fmt::format("{}_{:016x}", host_name(), random);
+}
+
+std::string host_of_leader(const std::string& identity) {
+  return identity.substr(0, identity.rfind('_'));
 }
 
 SteadyTime Leader::step(Now now) {

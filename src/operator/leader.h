@@ -19,6 +19,11 @@ namespace slurmlet::op {
 // become "-", and a hash of the ClusterName is appended.
 std::string leader_lease(const std::string& cluster);
 
+// Of this process, in client-go's format: "head1_0123456789abcdef".
+std::string leader_identity();
+// Its host: "head1".
+std::string host_of_leader(const std::string& identity);
+
 class Leader {
  public:
   static constexpr std::chrono::seconds kLease{15};

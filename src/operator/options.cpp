@@ -14,7 +14,7 @@ namespace {
 using Row = OptionRow;
 
 constexpr std::string_view kConfig = "--config";
-constexpr const char* kUsualConfig = "/etc/slurmlet/operator.yaml";
+constexpr std::string_view kNoService = "--no-service";
 
 const Row* find_row(std::string_view name, std::string_view Row::*by) {
   for (const Row& row : option_rows()) {
@@ -102,14 +102,26 @@ std::optional<CommandLine::Action> action_of(const std::string& argument) {
                                                   : std::nullopt;
 }
 
+CommandLine::Action command_of(std::string_view word) {
+  using Action = CommandLine::Action;
+  return word == "check"       ? Action::kCheck
+         : word == "init"      ? Action::kInit
+         : word == "uninstall" ? Action::kUninstall
+                               : Action::kRun;
+}
+
+bool is_admins(CommandLine::Action action) {
+  return action == CommandLine::Action::kInit || action == CommandLine::Action::kUninstall;
+}
+
 // Stops at --help and --version.
 Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
                                      CommandLine::Action& action) {
   std::vector<Flag> flags;
   auto next = arguments.begin();
-  if (next != arguments.end() && *next == "check") {
-    action = CommandLine::Action::kCheck;
-    ++next;
+  if (next != arguments.end()) {
+    action = command_of(*next);
+    next += action == CommandLine::Action::kRun ? 0 : 1;
   }
   for (; next != arguments.end(); ++next) {
     if (const auto other = action_of(*next)) {
@@ -118,11 +130,12 @@ Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
     }
     Flag flag = split_flag(*next);
     const Row* row = find_row(flag.name, &Row::flag);
-    if (row == nullptr && flag.name != kConfig) {
+    const bool is_no_service = flag.name == kNoService && is_admins(action);
+    if (row == nullptr && flag.name != kConfig && !is_no_service) {
       return Error{Code::kInvalid,
                    "there is no flag " + flag.name + "; see slurmlet-operator --help"};
     }
-    const bool is_switch = row != nullptr && row->type.empty();
+    const bool is_switch = is_no_service || (row != nullptr && row->type.empty());
     if (!flag.value && is_switch) {
       flag.value = "true";
     } else if (!flag.value && ++next != arguments.end()) {
@@ -133,6 +146,24 @@ Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
     flags.push_back(std::move(flag));
   }
   return flags;
+}
+
+// Takes the flags that mean something else for init and uninstall than in the file.
+AdminFlags take_admin_flags(std::vector<Flag>& flags) {
+  AdminFlags out;
+  std::erase_if(flags, [&out](const Flag& flag) {
+    if (flag.name == "--kubeconfig") {
+      out.kubeconfig = *flag.value;
+    } else if (flag.name == "--dry-run") {
+      out.dry_run = flag.value != "false";
+    } else if (flag.name == kNoService) {
+      out.no_service = flag.value != "false";
+    } else {
+      return false;
+    }
+    return true;
+  });
+  return out;
 }
 
 // Checks the merged values of flags and file.
@@ -155,7 +186,10 @@ void check_source(const Options& options, std::string& problems) {
 
 Result<CommandLine> parse_operator_command_line(const std::vector<std::string>& arguments) {
   CommandLine out;
-  const auto flags = TRY(read_flags(arguments, out.action));
+  auto flags = TRY(read_flags(arguments, out.action));
+  if (is_admins(out.action)) {
+    out.admin = take_admin_flags(flags);
+  }
   std::string problems;
   out.options.config_file = kUsualConfig;
   for (const Flag& flag : flags) {
@@ -191,12 +225,16 @@ std::string describe(const Options& options) {
 
 std::string help_text() {
   std::string text =
-      "usage: slurmlet-operator [check] [flags]\n\n"
+      "usage: slurmlet-operator [check | init | uninstall] [flags]\n\n"
       "Publishes slurmctld's records of all nodes on their Nodes, drains the nodes that are\n"
       "cordoned, and releases a deleted Machine once its jobs have ended. Run one per Slurm "
       "cluster\n"
       "(a second one is a standby); see slurmlet-operator(8).\n"
-      "check: verifies that everything it needs is in place; changes nothing.\n\n"
+      "check: verifies that everything it needs is in place; changes nothing.\n"
+      "init: applies rights and policies with an administrator's --kubeconfig (KUBECONFIG, "
+      "/etc/kubernetes/admin.conf),\n"
+      "  writes the operator's own kubeconfig, and starts the service.\n"
+      "uninstall: lists what the operator left in the cluster and in Slurm, and takes it back.\n\n"
       "flags, and keys of the configuration file:\n"
       "  --config string\n"
       "      configuration file (kind OperatorConfiguration; default /etc/slurmlet/operator.yaml, "
@@ -208,7 +246,10 @@ std::string help_text() {
         fmt::format("  {}{}{}  [{}]\n      {}{}\n", row.flag, row.type.empty() ? "" : " ", row.type,
                     row.key, row.help, value.empty() ? "" : fmt::format(" (default {})", value));
   }
-  return text + "  --version, --help\n";
+  return text +
+         "  --no-service\n"
+         "      init, uninstall: leave the service alone, as where there is no systemd\n"
+         "  --version, --help\n";
 }
 
 }  // namespace slurmlet::op

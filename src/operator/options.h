@@ -18,6 +18,8 @@
 
 namespace slurmlet::op {
 
+inline constexpr const char* kUsualConfig = "/etc/slurmlet/operator.yaml";
+
 struct Options {
   std::string config_file;            // "" = none
   std::string kubeconfig;             // "" = the pod's service account
@@ -55,10 +57,18 @@ struct OptionRow {
 };
 std::span<const OptionRow> option_rows();
 
+// Flags of init and uninstall, whose --kubeconfig is an administrator's.
+struct AdminFlags {
+  std::string kubeconfig;
+  bool dry_run = false;
+  bool no_service = false;
+};
+
 struct CommandLine {
-  enum class Action { kRun, kCheck, kHelp, kVersion };
+  enum class Action { kRun, kCheck, kInit, kUninstall, kHelp, kVersion };
   Action action = Action::kRun;
   Options options;
+  AdminFlags admin;
 };
 
 // `arguments` do not include the program's name. Errors are kInvalid.

@@ -1,7 +1,6 @@
 #include "operator/run.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,20 +13,19 @@
 #include "base/result.h"
 #include "base/signals.h"
 #include "base/text.h"
-#include "config/load.h"
-#include "config/sources.h"
 #include "credentials/access.h"
 #include "kube/certificate_api.h"
 #include "kube/rest_api.h"
 #include "operator/check.h"
+#include "operator/init_command.h"
+#include "operator/local_settings.h"
 #include "operator/operator_loop.h"
 #include "operator/operator_pages.h"
 #include "operator/options.h"
 #include "operator/servers.h"
 #include "operator/slurm_runner.h"
+#include "operator/uninstall_command.h"
 #include "podapi/server.h"
-#include "slurm/local/conf.h"
-#include "slurm/local/slurm_users.h"
 #include "status/service_manager.h"
 
 namespace slurmlet::op {
@@ -39,45 +37,6 @@ constexpr int kBadConfiguration = 2;
 int fail(const Error& error) {
   log::error_lines(error.message);
   return error.code == Code::kInvalid ? kBadConfiguration : kCannotRun;
-}
-
-// "head1_0123456789abcdef", in client-go's format.
-std::string own_identity() {
-  std::uint64_t random = 0;
-  (void)!::getrandom(&random, sizeof random, 0);
-  return fmt::format("{}_{:016x}", host_name(), random);
-}
-
-// From the kubeconfig, or without one from the pod's environment.
-Result<config::Settings> api_settings(const std::string& kubeconfig) {
-  config::ParsedCommandLine command;
-  command.subcommand = "run";
-  if (!kubeconfig.empty()) {
-    command.values["kubernetes.kubeconfig"] = kubeconfig;
-  }
-  const Error none{Code::kNotFound, "no file"};
-  return config::load(
-      command, config::process_environment(),
-      [none](const std::string&) -> Result<std::string> { return none; },
-      [none](const std::string&) -> Result<std::vector<std::string>> { return none; });
-}
-
-// Required, so that records of another cluster are never used. Sets `path`, so that all commands
-// use the same slurm.conf.
-Result<std::string> cluster_name(std::string& path) {
-  slurm::ConfSearch search;
-  search.configured = path;
-  search.environment = config::process_environment()("SLURM_CONF").value_or("");
-  path = slurm::find_slurm_conf(search);
-  if (path.empty()) {
-    return Error{Code::kInvalid,
-                 "there is no slurm.conf in its usual places; name it with --slurm-conf"};
-  }
-  const auto conf = TRY(slurm::read_slurm_conf(path, {"", {}, slurm::usual_slurm_users()}));
-  if (conf.cluster_name.empty()) {
-    return Error{Code::kInvalid, path + ": ClusterName is not set; set it"};
-  }
-  return to_lower(conf.cluster_name);
 }
 
 podapi::ServerOptions server_options(const std::string& address) {
@@ -129,7 +88,7 @@ Process::Process(const Options& options, credentials::ApiAccess access,
     : options_(options),
       nodes_{options_, std::move(access), std::move(client)},
       machines_(options_, clock_, nodes_, std::move(management), std::move(management_client)),
-      leader_(nodes_.leases, leader_lease(cluster), own_identity(), system_random(), clock_) {
+      leader_(nodes_.leases, leader_lease(cluster), leader_identity(), system_random(), clock_) {
   OperatorSettings settings;
   settings.dump = {slurm_client(options_), options_.interval, std::move(cluster)};
   settings.self = slurm_identity(options_.slurm_jwt_file, clock_);
@@ -263,22 +222,20 @@ Status run_with(Options options) {
   const status::ManagerEnvironment manager = status::take_manager_environment();
   auto notifier = status::Notifier::open(manager.notify_socket);
   auto signals = TRY(Signals::open());
-  const auto settings = TRY(api_settings(options.kubeconfig));
   log::info("slurmlet-operator " SLURMLET_VERSION " starts: " + describe(options));
   auto cluster = TRY(cluster_name(options.slurm_conf));
   const SystemClock clock;
-  auto access = TRY(credentials::ApiAccess::open(settings, clock));
-  auto client = TRY(access.connect());
+  auto api = TRY(connect_api(options.kubeconfig, clock));
   std::optional<credentials::ApiAccess> management;
   std::unique_ptr<http::Client> management_client;
   if (!options.management_kubeconfig.empty()) {
     const auto there = TRY(api_settings(options.management_kubeconfig));
     management = TRY(credentials::ApiAccess::open(there, clock));
-    management_client = TRY(http::make_sibling(*client, management->source()));
+    management_client = TRY(http::make_sibling(*api.client, management->source()));
   }
   Process process{options,
-                  std::move(access),
-                  std::move(client),
+                  std::move(api.access),
+                  std::move(api.client),
                   std::move(management),
                   std::move(management_client),
                   std::move(cluster)};
@@ -314,6 +271,10 @@ int run(const std::vector<std::string>& arguments) {
       }
       return run_check(options, settings);
     }
+    case CommandLine::Action::kInit:
+      return run_init(*command);
+    case CommandLine::Action::kUninstall:
+      return run_uninstall(*command);
     case CommandLine::Action::kRun:
       break;
   }

@@ -60,8 +60,8 @@ class MachineServer {
         clock_(clock),
         api(client_, calls(kMachineCall)),
         event_api(client_, calls(kMachineCall)),
-        machines(kube::watch_machines(client_, options.machine_cluster, calls(Duration::max()),
-                                      system_random())) {}
+        machines(kube::watch_machines(client_, options.machine_cluster, calls(), system_random())) {
+  }
 
   // The last Date header plus our steady clock, since the wall clock may be set meanwhile.
   std::optional<WallTime> time(SteadyTime now) const {
@@ -76,8 +76,8 @@ class MachineServer {
 
  private:
   void note_date(WallTime date) { date_ = Now{clock_.now().steady, date}; }
-  kube::CallOptions calls(Duration longest) {
-    return {nullptr, [this](WallTime date) { note_date(date); }, longest};
+  kube::CallOptions calls(Duration timeout = kube::kCallTimeout) {
+    return {nullptr, [this](WallTime date) { note_date(date); }, timeout};
   }
 
   http::Client& client_;

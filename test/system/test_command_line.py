@@ -102,7 +102,7 @@ def test_missing_kubeconfig_is_named(rig):
 
 def test_no_api_server_at_all_says_what_to_set():
     text = refusal("--nodename", "n")
-    assert "no API server is configured; set --kubeconfig" in text
+    assert "no API server is configured; run slurmlet join" in text
 
 
 def test_credential_of_another_node_is_refused(rig):

@@ -1,7 +1,6 @@
 """From a bootstrap token to system:node:NAME, with and without somebody who has to approve, over
 crashes at every step."""
 import base64
-import hashlib
 import shutil
 import stat
 import subprocess
@@ -9,7 +8,7 @@ import time
 
 import pytest
 
-from harness.bootstrap import (SERVING, BootstrapRig, bootstrap_token, has_condition, is_issued, is_pending,
+from harness.bootstrap import (SERVING, BootstrapRig, bootstrap_token, ca_hash, has_condition, is_issued, is_pending,
                                modes, openssl_text, public_key, request_pem, wait_file)
 from harness.control_plane import ControlPlane
 from harness.programs import free_port
@@ -113,14 +112,6 @@ def token_arguments(node, **kubernetes):
     node.configure(kubernetes={"server": f"https://{host}:{port}", **kubernetes})
     return ["--bootstrap-token-file", token, "--config", node.config_path, "--metadata",
             node.metadata_path, "--state-dir", node.state_dir]
-
-
-def ca_hash(ca):
-    """As kubeadm's documentation computes it."""
-    key = openssl_text("x509", "-pubkey", "-noout", text=ca)
-    der = openssl_text("pkey", "-pubin", "-outform", "PEM", text=key)
-    body = "".join(der.splitlines()[1:-1])
-    return "sha256:" + hashlib.sha256(base64.b64decode(body)).hexdigest()
 
 
 @pytest.mark.parametrize("way", ["file", "inline", "hash"])

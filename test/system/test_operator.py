@@ -273,7 +273,7 @@ def test_of_two_one_acts_and_the_other_takes_over(site, timing):
     site.cordon("op001", False)
     site.wait_undrained("op001")
     assert first.output().count("drained Slurm node") == drained
-    assert "undrained Slurm node op001" in second.output()
+    wait_until(lambda: "undrained Slurm node op001" in second.output(), what="it in the log")
 
 
 def test_an_orderly_end_hands_over_at_once(site, timing):

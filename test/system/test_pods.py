@@ -8,7 +8,6 @@ import time
 import pytest
 
 from harness.api import Api, ApiError
-from harness.forgetful_front import ForgetfulFront
 from harness.rig import GENERAL_WAIT, wait_until
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -77,24 +76,6 @@ def test_bound_pod_is_failed_and_told_why(shared_rig, timing):
         "job, or remove spec.nodeName or the toleration that brought the pod here.")
     shown = shared_rig.plane.kubectl_output("get", "pod", name, "--no-headers")
     assert "SlurmNodeNoPods" in shown
-
-
-def test_pod_bound_while_the_connections_are_silent_is_failed_soon(rig, timing):
-    """The first call without an answer is the Lease's; the pods' watch would be silent for ever."""
-    with ForgetfulFront(rig) as front:
-        rig.start()
-        rig.wait_renewed()
-        wait_pod(rig, bound_pod(rig), failed)  # the watch is open
-        since = rig.audit.mark()
-        front.forget()
-        name = bound_pod(rig)
-        rig.wait_log("not renewed", timeout=30)
-        noticed = time.monotonic()
-        wait_pod(rig, name, failed, timeout=30)
-        timing("call without an answer to pod rejected", time.monotonic() - noticed)
-        # The Lease is tried again within 4.5 s, the watch resumed 5 s later at most.
-        assert time.monotonic() - noticed < 12
-        assert [entry for entry in rig.audit.requests(since) if entry[1] == "list"] == []
 
 
 def test_pod_without_toleration_is_removed(shared_rig):

@@ -1,6 +1,7 @@
 """What a service manager hears of the daemon, and what it gives it."""
 import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import re
@@ -45,6 +46,30 @@ def test_ready_comes_before_the_api_server_answers(rig, manager):
     line = manager.wait_status("does not answer")["STATUS"]
     assert line.startswith(f"{rig.name}: not registered: API server https://127.0.0.1:1 does not "
                            "answer (connection refused); ")
+
+
+def test_without_an_api_server_it_waits_for_one(rig, manager):
+    """As the package is installed: no failure, and what is written later is taken up at once."""
+    arguments = [each for each in rig.arguments() if each not in ("--kubeconfig", rig.kubeconfig)]
+    rig.start(arguments, ready=False)
+    line = manager.wait_status("waiting for configuration")
+    assert line["READY"] == "1" and "slurmlet join" in line["STATUS"]
+    site = rig.config_path.with_suffix(".d") / "10-site.yaml"
+    site.parent.mkdir()
+    site.write_text("kubernetes: {}\nkind: SlurmletConfiguration\n")
+    assert "READY" in manager.wait_status(f"{site}")  # named, and waited out
+    site.write_text(json.dumps({"apiVersion": rig.config["apiVersion"], "kind": rig.config["kind"],
+                                "kubernetes": {"kubeconfig": str(rig.kubeconfig)}}))
+    rig.wait_condition("Ready", "True")
+    assert rig.log().count("no API server is configured") == 1
+
+
+def test_it_stops_while_it_waits_for_configuration(rig, manager):
+    arguments = [each for each in rig.arguments() if each not in ("--kubeconfig", rig.kubeconfig)]
+    rig.start(arguments, ready=False)
+    manager.wait_status("waiting for configuration")
+    rig.daemon.signal(signal.SIGTERM)
+    assert rig.daemon.process.wait(GENERAL_WAIT) == 0
 
 
 def test_the_line_tells_the_life_of_the_node(rig, manager):

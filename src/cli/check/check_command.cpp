@@ -201,7 +201,7 @@ class Checks {
 
   const config::Settings& settings_;
   const SystemClock clock_;
-  const check::ServiceUnit unit_ = check::read_unit("slurmlet.service");
+  const check::ServiceUnit unit_ = check::read_unit("slurmlet.service").value_or({});
   const Result<status::DaemonStatus> answer_ = query_daemon(settings_);
   const std::optional<status::DaemonStatus> daemon_ =
       answer_ ? std::optional{*answer_} : std::nullopt;

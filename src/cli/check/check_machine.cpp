@@ -35,7 +35,7 @@ Finding not_queried(const daemon::SlurmConfSeen& conf) {
   if (conf.path.empty()) {
     return check::error(
         "not queried: no slurm.conf in the standard locations",
-        fmt::format("set slurm.conf in config.yaml, or SLURM_CONF; {}", kNoneFromSlurmd));
+        fmt::format("set slurm.conf in config.d/10-site.yaml, or SLURM_CONF; {}", kNoneFromSlurmd));
   }
   return check::error("not queried: slurm.conf was not read",
                       "make that file readable, or correct slurm.conf (--slurm-conf, SLURM_CONF)",

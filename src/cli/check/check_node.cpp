@@ -35,7 +35,8 @@ void read_deletion(const config::Settings& settings, const credentials::ApiAcces
     if (left <= Duration{0}) {
       return;
     }
-    out.deleted_until = rfc3339(preview.at.wall + left);
+    out.deleted_until =
+        rfc3339(preview.at.wall + std::chrono::duration_cast<WallTime::duration>(left));
   }
   out.deleted_with = (*end)->machine;
 }

@@ -8,7 +8,6 @@ namespace slurmlet::op {
 namespace {
 
 constexpr std::string_view kMachineDeleted = "slurmlet: machine deleted";
-constexpr std::string_view kUndrained = "slurmlet: undrained";
 constexpr std::string_view kOurs = "slurmlet: ";
 constexpr std::string_view kAdded = " : ";    // by slurmctld, to an existing Reason
 constexpr std::string_view kWas = ", was: ";  // of 0.1, before somebody else's Reason
@@ -89,7 +88,7 @@ DrainRuling not_wanted(const KubeNode& node, const SlurmNode& slurm, MachineOf m
   // Otherwise a prolog that fails would drain the node with our Reason.
   if (is_own_drain(slurm.reason)) {
     const std::string others = others_reason(slurm.reason);
-    return {DrainAction::kSetReason, others.empty() ? std::string{kUndrained} : others};
+    return {DrainAction::kSetReason, others.empty() ? std::string{kUndrainedReason} : others};
   }
   return {};
 }

@@ -47,6 +47,7 @@ struct DrainRuling {
 bool is_final(DrainAction action);
 
 inline constexpr std::string_view kCordonReason = "slurmlet: cordoned";
+inline constexpr std::string_view kUndrainedReason = "slurmlet: undrained";  // of no drain
 std::string machine_reason(const KubeNode& node);
 bool is_own_drain(std::string_view reason);
 // True for a deletion's Reason with any Node's uid.

@@ -155,8 +155,9 @@ TEST(CheckMachine, Slurmctld) {
   slurm::PollCounters counters;
   daemon::SlurmConfSeen conf{"", "there is none"};
   const auto judged = [&] { return slurmctld_finding(facts, counters, conf); };
-  EXPECT_THAT(judged(), found(Severity::kError, "no slurm.conf in the standard locations",
-                              "set slurm.conf in config.yaml, or SLURM_CONF; check ignores"));
+  EXPECT_THAT(judged(),
+              found(Severity::kError, "no slurm.conf in the standard locations",
+                    "set slurm.conf in config.d/10-site.yaml, or SLURM_CONF; check ignores"));
   conf = {"/c", "open /c: No such file or directory"};
   EXPECT_THAT(judged(), found(Severity::kError, "slurm.conf was not read", "--slurm-conf"));
   EXPECT_EQ(judged().cause, conf.problem);

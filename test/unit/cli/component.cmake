@@ -3,4 +3,6 @@ set(COMPONENT_TESTS
   command_line_test.cpp
   example_config_test.cpp
   help_test.cpp
+  join_command_test.cpp
+  leave_command_test.cpp
   manual_test.cpp)

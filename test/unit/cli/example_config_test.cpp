@@ -52,13 +52,13 @@ void add_example_entry(const config::Row& row, std::string_view indent, std::str
 
 std::string example_config() {
   std::string out = fmt::format(
-      "# Configuration of slurmlet, read from {}. Every key is shown with its\n"
-      "# default; remove the '#' to change one. Flags and environment variables override this "
-      "file.\n"
-      "# Durations: 90s, 1m30s, 500ms.\n"
+      "# Every setting of slurmlet with its default. What a site changes stands without the '#' "
+      "in\n"
+      "# /etc/slurmlet/config.d/10-site.yaml, below apiVersion and kind. Flags and environment\n"
+      "# variables override files. Durations: 90s, 1m30s, 500ms.\n"
       "apiVersion: {}\n"
       "kind: {}\n",
-      config::kDefaultConfigFile, config::kApiVersion, config::kKind);
+      config::kApiVersion, config::kKind);
   std::string_view group;
   for (const auto& row : config::settings_table()) {
     const auto dot = row.key.find('.');

@@ -7,8 +7,10 @@ set(COMPONENT_TESTS
   machine_place_test.cpp
   machine_rules_test.cpp
   machine_sync_test.cpp
+  manifests_test.cpp
   operator_chance_test.cpp
   operator_loop_test.cpp
   options_test.cpp
   rest_access_test.cpp
-  rules_test.cpp)
+  rules_test.cpp
+  uninstall_rules_test.cpp)

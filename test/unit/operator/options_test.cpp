@@ -56,6 +56,20 @@ TEST(OperatorOptions, NameTheProblemAndItsFix) {
   }
 }
 
+TEST(OperatorOptions, AnAdministratorsFlagsAreNotTheServices) {
+  const auto command = parse_operator_command_line(
+      {"uninstall", "--kubeconfig=admin.conf", "--dry-run", "--no-service", "--slurm-conf=/s"});
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->action, CommandLine::Action::kUninstall);
+  EXPECT_EQ(command->admin.kubeconfig, "admin.conf");
+  EXPECT_TRUE(command->admin.dry_run && command->admin.no_service);
+  EXPECT_EQ(command->options.kubeconfig, "");
+  EXPECT_FALSE(command->options.dry_run);
+  EXPECT_EQ(command->options.slurm_conf, "/s");
+  EXPECT_EQ(parse_operator_command_line({"init"})->action, CommandLine::Action::kInit);
+  EXPECT_FALSE(parse_operator_command_line({"--no-service"}));
+}
+
 std::set<std::string> flags_in(const std::string& text, const char* form) {
   const std::regex flag{form};
   std::set<std::string> out;
