@@ -20,7 +20,7 @@ CLOUD_INIT = repository() / "packaging/cloud-init"
 OVERLAY = repository() / "deploy/metal3/overlays/example"
 PACKAGES = CLIENTS.parent / "lib/python3/dist-packages"
 CREDENTIAL = "/etc/credstore/slurmlet.bootstrap-kubeconfig"
-CONFIG = "/etc/slurmlet/config.yaml"
+CONFIG = "/etc/slurmlet/config.d/10-site.yaml"
 SENTINEL = "/run/cluster-api/bootstrap-success.complete"
 
 

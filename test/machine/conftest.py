@@ -44,6 +44,12 @@ def package():
 
 
 @pytest.fixture(scope="session")
+def package_directory(package):
+    """With the operator's DEB beside it."""
+    return package.parent
+
+
+@pytest.fixture(scope="session")
 def rpm():
     """Our RPM, made for this distribution (docs/packages.md): SLURMLET_RPM=FILE, or the one that
     ./dev package left."""

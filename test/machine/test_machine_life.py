@@ -34,9 +34,8 @@ def ready_node(shared):
 @pytest.fixture(name="quick")
 def node_with_quick_questions(node):
     """Asks slurmctld every two seconds and does not trust old answers for long."""
-    path = "/etc/slurmlet/config.yaml"
-    before = node.machine.file(path).read_text()
-    node.machine.file(path).write_text("""apiVersion: slurmlet.io/v1alpha1
+    path = "/etc/slurmlet/config.d/10-site.yaml"
+    node.machine.write(path, """apiVersion: slurmlet.io/v1alpha1
 kind: SlurmletConfiguration
 slurm:
   pollInterval: 2s
@@ -46,7 +45,7 @@ slurm:
 """)
     node.machine.run("systemctl", "restart", UNIT)
     yield node
-    node.machine.file(path).write_text(before)
+    node.machine.file(path).unlink()
     node.machine.run("systemctl", "restart", UNIT)
 
 

@@ -13,7 +13,7 @@ _SERVER = r"(?m)(?<=server: )https://\S+$"
 _AUTHORITY = r"(?m)(?<=certificate-authority-data: )\S+$"
 _TOKEN = r"(?m)(?<=token: )\S+$"
 # An entry of write_files, as the file shows one in a comment.
-_CONFIGURATION = """  - path: /etc/slurmlet/config.yaml
+_CONFIGURATION = """  - path: /etc/slurmlet/config.d/10-site.yaml
     permissions: '0644'
     content: |
       apiVersion: slurmlet.io/v1alpha1

@@ -33,6 +33,14 @@ def public_key(pem):
     return openssl_text("pkey", "-pubout", text=pem)
 
 
+def ca_hash(ca):
+    """As kubeadm's documentation computes it."""
+    key = openssl_text("x509", "-pubkey", "-noout", text=ca)
+    der = openssl_text("pkey", "-pubin", "-outform", "PEM", text=key)
+    body = "".join(der.splitlines()[1:-1])
+    return "sha256:" + hashlib.sha256(base64.b64decode(body)).hexdigest()
+
+
 def credential_id(pem):
     """As the audit log names a client certificate."""
     body = pem.split("-----BEGIN CERTIFICATE-----")[1].split("-----END")[0]

@@ -5,7 +5,8 @@
 #   debian_root_end OUT                              OUT.new becomes OUT
 #
 # VARIANT is mmdebstrap's: extract, essential, apt. The packages come from where apt here gets Debian's
-# from; DEBIAN_MIRROR=URL names another place. Needs root and mmdebstrap.
+# from; DEBIAN_MIRROR=URL names another place, DEBIAN_ROOT_ARCH another architecture (VARIANT extract). Needs root and
+# mmdebstrap.
 
 die() { echo "$(basename "$0"): $*" >&2; exit 1; }
 
@@ -35,7 +36,7 @@ debian_root_begin() {
 made; set DEBIAN_MIRROR to the URL of one"
 
   # Proxies and the like are a matter of this machine, not of the new root.
-  options=()
+  options=(${DEBIAN_ROOT_ARCH:+"--architectures=$DEBIAN_ROOT_ARCH"})
   while IFS= read -r line; do options+=("--aptopt=$line"); done < <(
     apt-config dump 2>/dev/null | grep -E '^Acquire::(Check-|https?::[^ ]*(Proxy|Ca|Verify)|[^ ]*Retries)' || true)
 
