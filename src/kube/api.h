@@ -137,6 +137,7 @@ struct SiteNode {
   bool unschedulable = false;
   bool deleting = false;
   std::string provider_id = {};
+  std::vector<node::ObservedCondition> conditions = {};  // of the wanted types
   bool operator==(const SiteNode&) const = default;
 };
 

@@ -172,7 +172,7 @@ Result<node::ObservedNode> node_from_json(const json& value) {
   return node;
 }
 
-Result<SiteNode> site_node_from_json(const json& value) {
+Result<SiteNode> site_node_from_json(const json& value, const ConditionTypes& conditions) {
   namespace names = node::vocabulary;
   const json& metadata = member(value, "metadata");
   SiteNode node;
@@ -197,6 +197,13 @@ Result<SiteNode> site_node_from_json(const json& value) {
   const json& spec = member(value, "spec");
   node.unschedulable = bool_at(spec, "unschedulable");
   node.provider_id = string_at(spec, "providerID");
+  each_object(member(value, "status"), "conditions", [&](const json& one) {
+    if (conditions.contains(string_at(one, "type"))) {
+      node.conditions.push_back({{string_at(one, "type"), string_at(one, "status"),
+                                  string_at(one, "reason"), string_at(one, "message")},
+                                 string_at(one, "lastTransitionTime")});
+    }
+  });
   return node;
 }
 

@@ -124,7 +124,9 @@ Status RestPodApi::remove_now(const Pod& pod) {
 }
 
 Result<SiteNode> RestSiteApi::get(const std::string& node) {
-  return send_for<SiteNode>(client_, options_, get_request(node_path(node)), site_node_from_json);
+  return send_for<SiteNode>(
+      client_, options_, get_request(node_path(node)),
+      [this](const auto& value) { return site_node_from_json(value, conditions_); });
 }
 
 Status RestSiteApi::annotate(const std::string& node, const std::string& uid,

@@ -59,11 +59,16 @@ class RestPodApi final : public PodApi, private RestCaller {
 
 class RestSiteApi final : public SiteApi, private RestCaller {
  public:
-  using RestCaller::RestCaller;
+  // `conditions`: types that get() reads.
+  RestSiteApi(http::Client& client, CallOptions options, ConditionTypes conditions = {})
+      : RestCaller(client, std::move(options)), conditions_(std::move(conditions)) {}
   Result<SiteNode> get(const std::string& node) override;
   Status annotate(const std::string& node, const std::string& uid,
                   const std::map<std::string, std::optional<std::string>>& changes) override;
   Status remove(const std::string& node, const std::string& uid) override;
+
+ private:
+  ConditionTypes conditions_;
 };
 
 class RestMachineApi final : public MachineApi, private RestCaller {

@@ -1,6 +1,7 @@
 set(COMPONENT_SOURCES
   certificate_approver.cpp
   check.cpp
+  health_sync.cpp
   init_command.cpp
   leader.cpp
   leftover_nodes.cpp
@@ -22,6 +23,7 @@ set(COMPONENT_SOURCES
   options_table.cpp
   record_publisher.cpp
   rules/drain_rules.cpp
+  rules/health_rules.cpp
   rules/machine_rules.cpp
   rules/matching.cpp
   rules/record_rules.cpp

@@ -54,6 +54,12 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
           {context_.machines, context_.machine_api, context_.site, context_.events,
            context_.machine_events, context_.server_time},
           [this] { return acts(); }, std::move(job_runner), random),
+      health_(settings_.health,
+              {[this](const auto& node) { return machines_.machine_of(node); },
+               [this](const auto& node, const auto& reason, const auto& text, Now now) {
+                 report_node(node, reason, text, now);
+               }},
+              settings_.dry_run),
       leftovers_({context_.site, context_.node_leases, context_.events, [this] { return acts(); }},
                  settings_.dry_run),
       nodes_(settings_.dump.cluster) {
@@ -186,7 +192,8 @@ bool OperatorLoop::confirm(const NodeChange& change) {
   return acts() && slurm != nullptr &&
          (slurm == slurm_node_of(node) || is_machine_reason(slurm->reason)) && !node.deleting &&
          node.belongs == Belongs::kHere &&
-         rule_drain(node, *slurm, machines_.machine_of(node.name)).action == change.action;
+         (health_.confirms(node, *slurm, context_.clock.now().wall) == change.action ||
+          rule_drain(node, *slurm, machines_.machine_of(node.name)).action == change.action);
 }
 
 void OperatorLoop::evaluate_record(const KubeNode& node, const SlurmNode* slurm, Now now) {
@@ -281,6 +288,7 @@ SteadyTime OperatorLoop::step() {
   }
   std::vector<NodeChange> changes;
   next = std::min(next, machines_.step(now, nodes_, dump_, changes));
+  health_.step(now, nodes_, dump_, changes);
   next = std::min(next, step_changes(now, std::move(changes), is_new_dump));
   next = std::min(next, step_api(context_.clock.now()));
   if (changes_.has_pending(now.steady)) {

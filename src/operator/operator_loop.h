@@ -3,6 +3,7 @@
 // The operator's one loop: watch the Nodes, dump slurmctld, and while we lead
 //   - publish each Node's record (rules/record_rules.h),
 //   - drain cordoned nodes, undrain uncordoned ones (rules/drain_rules.h),
+//   - drain nodes with a bad condition (health_sync.h),
 //   - release deleted Machines once their jobs have ended (machine_sync.h),
 //   - delete Nodes whose Machine is gone (leftover_nodes.h),
 //   - approve certificate requests of nodes (certificate_approver.h).
@@ -21,6 +22,7 @@
 #include "base/delay.h"
 #include "kube/api.h"
 #include "operator/certificate_approver.h"
+#include "operator/health_sync.h"
 #include "operator/leader.h"
 #include "operator/leftover_nodes.h"
 #include "operator/machines/machine_sync.h"
@@ -36,8 +38,9 @@ struct OperatorSettings {
   DumpedNodes::Settings dump;
   slurm::SlurmIdentity self;  // user of Slurm's commands
   bool elect_leader = true;
-  bool dry_run = false;         // reports its actions, and takes none
-  DrainPolicy policy;           // for Machines without one
+  bool dry_run = false;  // reports its actions, and takes none
+  DrainPolicy policy;    // for Machines without one
+  HealthPolicy health;
   bool all_machines = true;     // of every Cluster
   std::string bootstrap_group;  // may request client certificates; "" = no group
 };
@@ -73,6 +76,7 @@ struct OperatorStatus {
   std::optional<WallTime> dumped_at;
   std::string dump_problem, api_problem, record_problem;
   MachineStatus machines;
+  HealthStatus health;
   std::uint64_t nodes_deleted = 0, node_deletion_failures = 0;
   std::uint64_t certificates_approved = 0, certificate_failures = 0;
   std::size_t certificates_waiting = 0;
@@ -122,6 +126,7 @@ class OperatorLoop {
   NodeChanges changes_;
   RecordPublisher publisher_;
   MachineSync machines_;
+  HealthSync health_;
   LeftoverNodes leftovers_;
   std::optional<CertificateApprover> certificates_;
 

@@ -29,6 +29,13 @@ void add_machines(const MachineStatus& machines, std::vector<MetricFamily>& out)
                          labelled("action", "failure", machines.failures)}));
 }
 
+void add_health(const HealthStatus& health, std::vector<MetricFamily>& out) {
+  out.push_back(gauge("slurmlet_operator_unhealthy_nodes",
+                      "Slurm nodes with a condition of drainOn, by what became of them.",
+                      {labelled("action", "drained", health.drained),
+                       labelled("action", "limited", health.limited)}));
+}
+
 void add_leftovers(const OperatorStatus& status, std::vector<MetricFamily>& out) {
   out.push_back(counter("slurmlet_operator_nodes_deleted_total",
                         "Nodes deleted because their Machine had left them behind, by result.",
@@ -86,6 +93,7 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
   }
   out.push_back(std::move(ready));
   add_machines(status.machines, out);
+  add_health(status.health, out);
   add_leftovers(status, out);
   add_certificates(status, out);
   return out;

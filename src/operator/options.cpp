@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/file.h"
@@ -32,6 +33,30 @@ void set(const Row& row, const std::string& place, const std::string& value, Opt
   }
 }
 
+// The list of drainOn as its flag has it.
+std::string drain_on_text(const yaml::Document& document, const yaml::Value& list,
+                          std::string& problems) {
+  std::string out;
+  for (const yaml::Value& item : list.items()) {
+    std::string field[3];
+    const bool is_complete =
+        item.entries().size() == 3 && std::ranges::all_of(item.entries(), [&](const auto& entry) {
+          const int at = entry.first == "type"     ? 0
+                         : entry.first == "status" ? 1
+                         : entry.first == "for"    ? 2
+                                                   : -1;
+          field[std::max(at, 0)] = entry.second.text();
+          return at >= 0;
+        });
+    if (!is_complete) {
+      problems += document.where(item) + ": drainOn has of each condition type, status and for\n";
+      continue;
+    }
+    out += fmt::format("{}{}={}:{}", out.empty() ? "" : ",", field[0], field[1], field[2]);
+  }
+  return out;
+}
+
 void read_entry(const yaml::Document& document, const std::string& key, const yaml::Value& value,
                 Options& options, std::string& problems) {
   const std::string where = document.where_key(value) + ": ";
@@ -45,6 +70,8 @@ void read_entry(const yaml::Document& document, const std::string& key, const ya
   } else if (row == nullptr) {
     problems +=
         fmt::format("{}there is no setting \"{}\"; see slurmlet-operator --help\n", where, key);
+  } else if (key == "drainOn" && value.is_list()) {
+    set(*row, where + key, drain_on_text(document, value, problems), options, problems);
   } else if (!value.is_scalar()) {
     problems += fmt::format("{}{} must be a single value\n", where, key);
   } else if (!value.is_null()) {

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "config/duration.h"
 #include "operator/machines/machine_sync.h"
+#include "operator/rules/health_rules.h"
 
 namespace slurmlet::op {
 
@@ -35,6 +36,7 @@ struct Options {
   std::string slurm_rest_ca_file;                // "" = system CAs
   std::optional<config::Milliseconds> interval;  // nothing = by number of nodes
   config::Milliseconds slurm_command_timeout{15'000};
+  HealthPolicy health;
   bool approve_serving = true;  // certificates
   std::string bootstrap_group;  // may request client certificates; "" = no group
   bool leader_elect = true;

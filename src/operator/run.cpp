@@ -95,6 +95,7 @@ Process::Process(const Options& options, credentials::ApiAccess access,
   settings.elect_leader = options_.leader_elect && !options_.dry_run;
   settings.dry_run = options_.dry_run;
   settings.policy = options_.drain_policy;
+  settings.health = options_.health;
   settings.all_machines = options_.machine_cluster.empty();
   settings.bootstrap_group = options_.bootstrap_group;
   OperatorContext context{clock_,

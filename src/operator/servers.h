@@ -36,7 +36,7 @@ struct NodeServer {
   credentials::ApiAccess access;
   std::unique_ptr<http::Client> client;
   kube::CallOptions calls{};
-  kube::RestSiteApi site{*client, {nullptr, {}, kNodeCall}};
+  kube::RestSiteApi site{*client, {nullptr, {}, kNodeCall}, condition_types(options.health)};
   kube::RestLeaseApi leases{*client, calls, options.leader_namespace};
   kube::RestLeaseApi node_leases{*client, calls};
   kube::RestNodeApi node_api{*client, calls};
@@ -44,7 +44,7 @@ struct NodeServer {
   kube::RestApprovalApi approvals{*client, calls};
   sync::EventSink events = event_sink(event_api);
   std::unique_ptr<kube::Watch<kube::SiteNode>> nodes =
-      kube::watch_site_nodes(*client, calls, system_random());
+      kube::watch_site_nodes(*client, calls, system_random(), condition_types(options.health));
   std::vector<std::unique_ptr<kube::Watch<kube::CertificateRequest>>> certificates{};
 };
 

@@ -25,12 +25,14 @@ std::optional<SlurmNode> read_slurm_node(const std::string& text) {
   if (!record) {
     return std::nullopt;
   }
-  return SlurmNode{std::move(record->name),
-                   std::move(record->hostname),
-                   std::move(record->state),
-                   std::move(record->reason),
-                   text,
-                   std::move(record->address)};
+  return SlurmNode{
+      std::move(record->name),
+      std::move(record->hostname),
+      std::move(record->state),
+      std::move(record->reason),
+      text,
+      std::move(record->address),
+      record->partitions_known ? std::move(record->partitions) : std::vector<std::string>{}};
 }
 
 std::string foreign_cluster(const std::string& own, const std::string& answered) {
