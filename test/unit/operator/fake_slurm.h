@@ -23,6 +23,7 @@ struct FakeNode {
   std::string reason;
   std::string host = {};  // NodeHostName; "" = its name
   std::string address = "a";
+  std::string partitions = "p";
   std::string state() const {
     std::string text = base;
     for (const auto& flag : flags) {
@@ -74,8 +75,8 @@ struct FakeSlurm {
     const FakeNode& node = nodes.at(name);
     return fmt::format(
         "NodeName={} Arch=x86_64 CPUAlloc=0 CPUTot=4 CPULoad=0.05 NodeAddr={} NodeHostName={} "
-        "Version=22.05.8 RealMemory=8000 State={} Partitions=p{}\n",
-        name, node.address, node.host.empty() ? name : node.host, state(name),
+        "Version=22.05.8 RealMemory=8000 State={} Partitions={}{}\n",
+        name, node.address, node.host.empty() ? name : node.host, state(name), node.partitions,
         node.reason.empty() ? "" : " Reason=" + node.reason + " [root@5]");
   }
   std::string dump() const {
