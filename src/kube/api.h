@@ -150,6 +150,7 @@ struct Machine {
   std::string provider_id;             // "" before it has one
   bool provisioned = false;            // its infrastructure is, or was: a host may run
   bool hooked = false;                 // our hook holds its deletion up
+  bool sleeping = false;               // kSkipRemediation is ours
   std::string drain_policy;            // the annotation
   std::vector<std::string> addresses;  // names and IP addresses
   std::optional<WallTime> deleted_at;
@@ -164,6 +165,8 @@ class MachineApi {
   virtual Result<Machine> get(const Machine& machine) = 0;
   // Removes our hook, and nothing else. kConflict: the Machine has changed since it was read.
   virtual Status release(const Machine& machine) = 0;
+  // Removes our kSkipRemediation, likewise.
+  virtual Status mark_awake(const Machine& machine) = 0;
 };
 
 class SiteApi {

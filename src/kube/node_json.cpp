@@ -222,6 +222,8 @@ Result<Machine> machine_from_json(const json& value) {
   }
   const json& annotations = member(metadata, "annotations");
   machine.hooked = annotations.is_object() && annotations.contains(node::vocabulary::kMachineHook);
+  machine.sleeping =
+      string_at(annotations, node::vocabulary::kSkipRemediation) == node::vocabulary::kSleeping;
   machine.drain_policy = string_at(annotations, node::vocabulary::kDrainPolicy);
   if (machine.namespace_name.empty() || machine.name.empty() || machine.uid.empty()) {
     return Error{Code::kInvalid, "not a Machine: its namespace, name or uid is missing"};
@@ -293,12 +295,12 @@ std::string node_delete_body(const std::string& uid) {
       {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", uid}}}});
 }
 
-std::string machine_release_body(const Machine& machine) {
-  const json hook{{node::vocabulary::kMachineHook, nullptr}};
+std::string machine_without_body(const Machine& machine, const char* annotation) {
+  const json removed{{annotation, nullptr}};
   return to_text({{"metadata",
                    {{"uid", machine.uid},
                     {"resourceVersion", machine.resource_version},
-                    {"annotations", hook}}}});
+                    {"annotations", removed}}}});
 }
 
 }  // namespace slurmlet::kube

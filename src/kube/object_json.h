@@ -51,8 +51,8 @@ std::string node_delete_body(const std::string& uid);
 // name, namespace or uid.
 Result<Machine> machine_from_json(const nlohmann::json& value);
 
-// JSON merge patch: removes our hook from the Machine as it was read.
-std::string machine_release_body(const Machine& machine);
+// JSON merge patch: removes an annotation from the Machine as it was read.
+std::string machine_without_body(const Machine& machine, const char* annotation);
 
 // coordination.k8s.io/v1 Lease
 // (https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/lease-v1/). slurmlet owns

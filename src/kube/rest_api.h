@@ -76,6 +76,10 @@ class RestMachineApi final : public MachineApi, private RestCaller {
   using RestCaller::RestCaller;
   Result<Machine> get(const Machine& machine) override;
   Status release(const Machine& machine) override;
+  Status mark_awake(const Machine& machine) override;
+
+ private:
+  Status remove_annotation(const Machine& machine, const char* annotation);
 };
 
 class RestEventApi final : public EventApi, private RestCaller {

@@ -14,6 +14,7 @@ set(COMPONENT_SOURCES
   machines/machine_sync.cpp
   machines/machine_sync_calls.cpp
   machines/site_machines.cpp
+  machines/sleeping_machines.cpp
   machines/slurm_jobs.cpp
   manifests.cpp
   operator_loop.cpp
@@ -21,17 +22,20 @@ set(COMPONENT_SOURCES
   operator_reports.cpp
   options.cpp
   options_table.cpp
+  power_command.cpp
   record_publisher.cpp
   rules/drain_rules.cpp
   rules/health_rules.cpp
   rules/machine_rules.cpp
   rules/matching.cpp
+  rules/power_rules.cpp
   rules/record_rules.cpp
   run.cpp
   site/dumped_nodes.cpp
   site/limited_command.cpp
   site/node_changes.cpp
   site/site_nodes.cpp
+  site_reader.cpp
   slurm_runner.cpp
   token_secrets.cpp
   uninstall_command.cpp

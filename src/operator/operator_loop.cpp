@@ -60,6 +60,8 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
                  report_node(node, reason, text, now);
                }},
               settings_.dry_run),
+      sleeping_({context_.machine_api, context_.node_api, [this] { return acts(); }},
+                settings_.dry_run),
       leftovers_({context_.site, context_.node_leases, context_.events, [this] { return acts(); }},
                  settings_.dry_run),
       nodes_(settings_.dump.cluster) {
@@ -339,6 +341,9 @@ SteadyTime OperatorLoop::step_api(Now now) {
   const bool certain = machines_.machines().certain();
   next = std::min(
       next, leftovers_.step(now, nodes_.all(), certain ? &machines_.machines().all() : nullptr));
+  if (certain) {
+    next = std::min(next, sleeping_.step(now, nodes_, dump_, machines_.machines().all()));
+  }
   if (certificates_) {
     next = std::min(next, certificates_->step(now, certain));
   }

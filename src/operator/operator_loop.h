@@ -4,6 +4,7 @@
 //   - publish each Node's record (rules/record_rules.h),
 //   - drain cordoned nodes, undrain uncordoned ones (rules/drain_rules.h),
 //   - drain nodes with a bad condition (health_sync.h),
+//   - show which hosts sleep (sleeping_machines.h),
 //   - release deleted Machines once their jobs have ended (machine_sync.h),
 //   - delete Nodes whose Machine is gone (leftover_nodes.h),
 //   - approve certificate requests of nodes (certificate_approver.h).
@@ -26,6 +27,7 @@
 #include "operator/leader.h"
 #include "operator/leftover_nodes.h"
 #include "operator/machines/machine_sync.h"
+#include "operator/machines/sleeping_machines.h"
 #include "operator/record_publisher.h"
 #include "operator/site/dumped_nodes.h"
 #include "operator/site/node_changes.h"
@@ -77,6 +79,7 @@ struct OperatorStatus {
   std::string dump_problem, api_problem, record_problem;
   MachineStatus machines;
   HealthStatus health;
+  std::size_t machines_sleeping = 0;
   std::uint64_t nodes_deleted = 0, node_deletion_failures = 0;
   std::uint64_t certificates_approved = 0, certificate_failures = 0;
   std::size_t certificates_waiting = 0;
@@ -127,6 +130,7 @@ class OperatorLoop {
   RecordPublisher publisher_;
   MachineSync machines_;
   HealthSync health_;
+  SleepingMachines sleeping_;
   LeftoverNodes leftovers_;
   std::optional<CertificateApprover> certificates_;
 

@@ -94,6 +94,8 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
   out.push_back(std::move(ready));
   add_machines(status.machines, out);
   add_health(status.health, out);
+  out.push_back(gauge("slurmlet_operator_machines_sleeping",
+                      "Machines whose host was powered down for Slurm.", status.machines_sleeping));
   add_leftovers(status, out);
   add_certificates(status, out);
   return out;

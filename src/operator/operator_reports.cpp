@@ -136,6 +136,7 @@ OperatorStatus OperatorLoop::status() const {
   out.dump_problem = dump_.report().failure;
   out.machines = machines_.status();
   out.health = health_.status();
+  out.machines_sleeping = sleeping_.count();
   out.nodes_deleted = leftovers_.deleted();
   out.node_deletion_failures = leftovers_.failures();
   if (certificates_) {

@@ -134,6 +134,7 @@ CommandLine::Action command_of(std::string_view word) {
   return word == "check"       ? Action::kCheck
          : word == "init"      ? Action::kInit
          : word == "uninstall" ? Action::kUninstall
+         : word == "power"     ? Action::kPower
                                : Action::kRun;
 }
 
@@ -141,14 +142,34 @@ bool is_admins(CommandLine::Action action) {
   return action == CommandLine::Action::kInit || action == CommandLine::Action::kUninstall;
 }
 
+using Arguments = std::vector<std::string>;
+
+// The two words after `power`.
+Status read_power(Arguments::const_iterator& next, Arguments::const_iterator end,
+                  PowerArguments& power) {
+  if (end - next >= 2 && (*next == "suspend" || *next == "resume") && !next[1].starts_with('-')) {
+    power = {*next == "resume" ? PowerAction::kResume : PowerAction::kSuspend, next[1]};
+    next += 2;
+    return {};
+  }
+  const bool asks_help = next != end && action_of(*next).has_value();
+  return asks_help ? Status{}
+                   : Error{Code::kInvalid,
+                           "power needs suspend or resume, and nodes of Slurm, for example: "
+                           "slurmlet-operator power suspend nid[0001-0004]"};
+}
+
 // Stops at --help and --version.
-Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
-                                     CommandLine::Action& action) {
+Result<std::vector<Flag>> read_flags(const Arguments& arguments, CommandLine& command) {
+  CommandLine::Action& action = command.action;
   std::vector<Flag> flags;
   auto next = arguments.begin();
   if (next != arguments.end()) {
     action = command_of(*next);
     next += action == CommandLine::Action::kRun ? 0 : 1;
+  }
+  if (action == CommandLine::Action::kPower) {
+    TRY(read_power(next, arguments.end(), command.power));
   }
   for (; next != arguments.end(); ++next) {
     if (const auto other = action_of(*next)) {
@@ -213,7 +234,7 @@ void check_source(const Options& options, std::string& problems) {
 
 Result<CommandLine> parse_operator_command_line(const std::vector<std::string>& arguments) {
   CommandLine out;
-  auto flags = TRY(read_flags(arguments, out.action));
+  auto flags = TRY(read_flags(arguments, out));
   if (is_admins(out.action)) {
     out.admin = take_admin_flags(flags);
   }
@@ -252,7 +273,8 @@ std::string describe(const Options& options) {
 
 std::string help_text() {
   std::string text =
-      "usage: slurmlet-operator [check | init | uninstall] [flags]\n\n"
+      "usage: slurmlet-operator [check | init | uninstall | power suspend|resume HOSTLIST] "
+      "[flags]\n\n"
       "Publishes slurmctld's records of all nodes on their Nodes, drains the nodes that are\n"
       "cordoned, and releases a deleted Machine once its jobs have ended. Run one per Slurm "
       "cluster\n"
@@ -261,7 +283,9 @@ std::string help_text() {
       "init: applies rights and policies with an administrator's --kubeconfig (KUBECONFIG, "
       "/etc/kubernetes/admin.conf),\n"
       "  writes the operator's own kubeconfig, and starts the service.\n"
-      "uninstall: lists what the operator left in the cluster and in Slurm, and takes it back.\n\n"
+      "uninstall: lists what the operator left in the cluster and in Slurm, and takes it back.\n"
+      "power: for SuspendProgram and ResumeProgram of Slurm: switches the Metal3 hosts of these "
+      "nodes off or on.\n\n"
       "flags, and keys of the configuration file:\n"
       "  --config string\n"
       "      configuration file (kind OperatorConfiguration; default /etc/slurmlet/operator.yaml, "

@@ -16,6 +16,7 @@
 #include "config/duration.h"
 #include "operator/machines/machine_sync.h"
 #include "operator/rules/health_rules.h"
+#include "operator/rules/power_rules.h"
 
 namespace slurmlet::op {
 
@@ -66,11 +67,18 @@ struct AdminFlags {
   bool no_service = false;
 };
 
+// `power suspend HOSTLIST`
+struct PowerArguments {
+  PowerAction action = PowerAction::kSuspend;
+  std::string hosts;
+};
+
 struct CommandLine {
-  enum class Action { kRun, kCheck, kInit, kUninstall, kHelp, kVersion };
+  enum class Action { kRun, kCheck, kInit, kUninstall, kPower, kHelp, kVersion };
   Action action = Action::kRun;
   Options options;
   AdminFlags admin;
+  PowerArguments power;
 };
 
 // `arguments` do not include the program's name. Errors are kInvalid.

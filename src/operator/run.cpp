@@ -22,6 +22,7 @@
 #include "operator/operator_loop.h"
 #include "operator/operator_pages.h"
 #include "operator/options.h"
+#include "operator/power_command.h"
 #include "operator/servers.h"
 #include "operator/slurm_runner.h"
 #include "operator/uninstall_command.h"
@@ -276,6 +277,8 @@ int run(const std::vector<std::string>& arguments) {
       return run_init(*command);
     case CommandLine::Action::kUninstall:
       return run_uninstall(*command);
+    case CommandLine::Action::kPower:
+      return run_power(*command);
     case CommandLine::Action::kRun:
       break;
   }

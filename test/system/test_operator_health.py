@@ -41,8 +41,8 @@ def set_condition(site, name, kind, status, minutes, message="kernel has no dead
                    "message": message, "lastHeartbeatTime": now, "lastTransitionTime": since},
                   {"type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastHeartbeatTime": now,
                    "lastTransitionTime": since}]
-    site.api.request("PATCH", node_path(name) + "/status", {"status": {"conditions": conditions}},
-                     content_type="application/strategic-merge-patch+json")
+    site.api.call("PATCH", node_path(name) + "/status", {"status": {"conditions": conditions}},
+                  "application/strategic-merge-patch+json")
 
 
 def sicken(site, name, minutes=2):

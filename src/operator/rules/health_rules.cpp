@@ -121,7 +121,7 @@ class Partitions {
 std::set<std::string> condition_types(const HealthPolicy& policy) {
   std::set<std::string> out;
   for (const BadCondition& rule : policy.drain_on) {
-    out.insert({rule.type, node::vocabulary::kReady});
+    out.insert(rule.type);
   }
   return out;
 }

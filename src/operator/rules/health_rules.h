@@ -31,7 +31,7 @@ struct HealthPolicy {
   bool operator==(const HealthPolicy&) const = default;
 };
 
-// What must be known of each Node.
+// Whose state must be known, but for Ready.
 std::set<std::string> condition_types(const HealthPolicy& policy);
 
 struct HealthFacts {

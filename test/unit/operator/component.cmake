@@ -12,6 +12,7 @@ set(COMPONENT_TESTS
   operator_chance_test.cpp
   operator_loop_test.cpp
   options_test.cpp
+  power_rules_test.cpp
   rest_access_test.cpp
   rules_test.cpp
   uninstall_rules_test.cpp)
