@@ -224,6 +224,10 @@ Result<Machine> machine_from_json(const json& value) {
   machine.hooked = annotations.is_object() && annotations.contains(node::vocabulary::kMachineHook);
   machine.sleeping =
       string_at(annotations, node::vocabulary::kSkipRemediation) == node::vocabulary::kSleeping;
+  machine.controller =
+      string_at(annotations, node::vocabulary::kSlurmRole) == node::vocabulary::kController ||
+      string_at(member(metadata, "labels"), node::vocabulary::kSlurmRole) ==
+          node::vocabulary::kController;
   machine.drain_policy = string_at(annotations, node::vocabulary::kDrainPolicy);
   if (machine.namespace_name.empty() || machine.name.empty() || machine.uid.empty()) {
     return Error{Code::kInvalid, "not a Machine: its namespace, name or uid is missing"};

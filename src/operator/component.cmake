@@ -7,6 +7,7 @@ set(COMPONENT_SOURCES
   leftover_nodes.cpp
   local_settings.cpp
   machines/approval_rules.cpp
+  machines/controller_machines.cpp
   machines/drain_policy.cpp
   machines/machine_calls.cpp
   machines/machine_events.cpp
@@ -24,6 +25,7 @@ set(COMPONENT_SOURCES
   options_table.cpp
   power_command.cpp
   record_publisher.cpp
+  rules/controller_rules.cpp
   rules/drain_rules.cpp
   rules/health_rules.cpp
   rules/machine_rules.cpp

@@ -38,7 +38,8 @@ const char* to_verb(DrainAction action) {
 OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
                            std::unique_ptr<slurm::DumpSource> dump_source,
                            std::unique_ptr<CommandRunner> update_runner,
-                           std::unique_ptr<CommandRunner> job_runner, const Random& random)
+                           std::unique_ptr<CommandRunner> job_runner,
+                           std::unique_ptr<CommandRunner> controller_runner, const Random& random)
     : settings_(std::move(settings)),
       context_(context),
       dump_(settings_.dump, std::move(dump_source), random),
@@ -53,7 +54,7 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
            settings_.dry_run},
           {context_.machines, context_.machine_api, context_.site, context_.events,
            context_.machine_events, context_.server_time},
-          [this] { return acts(); }, std::move(job_runner), random),
+          [this] { return acts(); }, std::move(job_runner), std::move(controller_runner), random),
       health_(settings_.health,
               {[this](const auto& node) { return machines_.machine_of(node); },
                [this](const auto& node, const auto& reason, const auto& text, Now now) {

@@ -92,7 +92,8 @@ class OperatorLoop {
   OperatorLoop(OperatorSettings settings, OperatorContext context,
                std::unique_ptr<slurm::DumpSource> dump_source,
                std::unique_ptr<CommandRunner> update_runner,
-               std::unique_ptr<CommandRunner> job_runner, const Random& random);
+               std::unique_ptr<CommandRunner> job_runner,
+               std::unique_ptr<CommandRunner> controller_runner, const Random& random);
 
   SteadyTime step();
   std::vector<int> wake_fds() const;

@@ -114,7 +114,7 @@ Process::Process(const Options& options, credentials::ApiAccess access,
   const auto runner = [this] { return slurm_runner(options_.slurm_jwt_file, clock_); };
   loop_ = std::make_unique<OperatorLoop>(std::move(settings), std::move(context),
                                          dump_source(options_, *nodes_.client, clock_), runner(),
-                                         runner(), system_random());
+                                         runner(), runner(), system_random());
 }
 
 void Process::watch_certificates(OperatorContext& context) {

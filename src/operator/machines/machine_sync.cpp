@@ -20,10 +20,11 @@ constexpr EventReason kMachineWaits{"MachineWaits", false},
 
 MachineSync::MachineSync(MachineSettings settings, MachineContext context,
                          std::function<bool()> may_act, std::unique_ptr<CommandRunner> runner,
-                         Random random)
+                         std::unique_ptr<CommandRunner> controller_runner, Random random)
     : settings_(std::move(settings)),
       context_(context),
       jobs_(settings_.client, settings_.self, std::move(runner)),
+      controllers_(settings_.client, std::move(controller_runner)),
       machines_(context.machines, settings_.all_clusters),
       calls_(std::move(may_act), std::move(random)),
       events_(context.node_events, context.machine_events) {}
@@ -32,7 +33,8 @@ void MachineSync::forget() {
   machines_.forget();
   hosts_ = {};
   jobs_.forget();
-  status_.waiting = status_.jobs = 0;
+  controllers_.forget();
+  status_.waiting = status_.jobs = status_.without_backup = 0;
   status_.waiting_since.reset();
   calls_.clear_problem();
   events_.forget_all();
@@ -140,6 +142,13 @@ void MachineSync::evaluate(kube::Machine& machine, Pass& pass) {
   for (const SlurmNode* node : place.slurm) {
     pass.placed.insert(node->name);
   }
+  if (!hands_over(machine, place, pass)) {
+    return;
+  }
+  if (machine.controller && place.slurm.empty()) {
+    release(place, machine, "another slurmctld is in charge", pass);
+    return;
+  }
   const MachineFacts known = facts(machine, place, pass);
   std::size_t& jobs = jobs_on_[key_of(machine)];
   jobs = known.jobs ? known.jobs->running + known.jobs->completing : jobs;
@@ -155,7 +164,7 @@ void MachineSync::evaluate(kube::Machine& machine, Pass& pass) {
 void MachineSync::evaluate_all(Pass& pass) {
   claims_.clear();
   calls_.begin_pass();
-  status_.waiting = status_.jobs = 0;
+  status_.waiting = status_.jobs = status_.without_backup = 0;
   status_.waiting_since.reset();
   if (!machines_.ambiguous().empty()) {
     return;
@@ -303,16 +312,19 @@ SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
   if (std::exchange(dumps_seen_, dumps) != dumps) {
     hosts_ = HostIndex{dump.nodes()};
     jobs_.new_dump(now.steady);
+    controllers_.new_dump(dump, now);
     dirty_ = true;
   }
   dirty_ = jobs_.step(now.steady, calls_.may_act(), done) || dirty_;
+  dirty_ = controllers_.step(now.steady, calls_.may_act()) || dirty_;
   const bool can_evaluate = calls_.may_act() && machines_.answered() && nodes.known() &&
                             dump.report().dumped_at.has_value();
   if (can_evaluate && (dirty_ || now.steady >= calls_.next_pass())) {
     dirty_ = false;
     Pass pass{now, site, changes};
     evaluate_all(pass);
-    if (jobs_.step(now.steady, calls_.may_act(), done)) {
+    const bool is_news = jobs_.step(now.steady, calls_.may_act(), done);
+    if (controllers_.step(now.steady, calls_.may_act()) || is_news) {
       calls_.retry_at(now.steady);
     }
   }
@@ -320,7 +332,8 @@ SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
     report_command(command, site, now);
   }
   report_problem();
-  return std::min({next, can_evaluate ? calls_.next_pass() : kNever, jobs_.deadline()});
+  return std::min({next, can_evaluate ? calls_.next_pass() : kNever, jobs_.deadline(),
+                   controllers_.deadline()});
 }
 
 }  // namespace slurmlet::op

@@ -68,8 +68,8 @@ PowerRuling rule_power(PowerAction action, const PowerFacts& facts) {
         "(metal3://NAMESPACE/HOST/METAL3MACHINE)",
         machine.key, machine.provider_id);
   } else if (action == PowerAction::kSuspend) {
-    out.problem = machine.has_node ? why_on(machine)
-                                   : fmt::format("Machine {} has no Node", machine.key);
+    out.problem =
+        machine.has_node ? why_on(machine) : fmt::format("Machine {} has no Node", machine.key);
   }
   out.host = host.value_or(PowerHost{});
   return out;

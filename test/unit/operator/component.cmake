@@ -1,6 +1,7 @@
 set(COMPONENT_TESTS
   ../tls/test_certificates.cpp
   certificate_approver_test.cpp
+  controller_rules_test.cpp
   dumped_nodes_test.cpp
   health_rules_test.cpp
   leader_test.cpp

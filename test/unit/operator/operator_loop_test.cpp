@@ -38,7 +38,7 @@ class OperatorLoopTest : public ::testing::Test {
         std::make_unique<slurm::ScontrolDump>(slurm::ClientSettings{},
                                               std::make_unique<FakeSlurmRunner>(slurm_)),
         std::make_unique<FakeSlurmRunner>(slurm_), std::make_unique<FakeSlurmRunner>(slurm_),
-        [] { return 0.5; });
+        std::make_unique<FakeSlurmRunner>(slurm_), [] { return 0.5; });
     watch_->list = [this] { return values(site_.nodes); };
   }
   void add(const std::string& name) {
