@@ -61,7 +61,7 @@ std::string ControllerMachines::took_over(SteadyTime now) const {
 }
 
 bool ControllerMachines::take_over(std::size_t backup, SteadyTime now) {
-  if (now < takeover_not_before_ || takes_over_) {
+  if (now < takeover_not_before_ || taking_over_) {
     return false;
   }
   takeover_ = backup;
@@ -71,8 +71,8 @@ bool ControllerMachines::take_over(std::size_t backup, SteadyTime now) {
 
 // A takeover that takes long is no failure: the pings show its result.
 bool ControllerMachines::finish(SteadyTime now, const CommandOutput& output) {
-  if (std::exchange(takes_over_, false)) {
-    took_over_ = output.succeeded() ? taking_over_ : Takeover{};
+  if (const auto took = std::exchange(taking_over_, std::nullopt)) {
+    took_over_ = output.succeeded() ? *took : Takeover{};
     const auto known = slurm::known_failure(output.err);
     const bool is_slow = !why_unanswered(output, "scontrol").empty() ||
                          (known && known->cause == node::SlurmFailure::kControllerUnreachable);
@@ -100,12 +100,12 @@ bool ControllerMachines::finish(SteadyTime now, const CommandOutput& output) {
 bool ControllerMachines::begin(SteadyTime now) {
   CommandSpec spec;
   if (takeover_) {
-    taking_over_ =
-        last_ && *takeover_ < last_->controllers.size() ? last_->controllers[*takeover_].host : "";
+    taking_over_ = Takeover{
+        last_ && *takeover_ < last_->controllers.size() ? last_->controllers[*takeover_].host : "",
+        now};
     spec = slurm::takeover_command(client_, *std::exchange(takeover_, std::nullopt));
     spec.timeout = std::min(client_.timeout, kLongestChange);
     limit_by_alarm(spec);
-    takes_over_ = true;
   } else if (wanted_ && !pinged_) {
     spec = slurm::ping_query(client_);
     pinged_ = true;
@@ -116,7 +116,7 @@ bool ControllerMachines::begin(SteadyTime now) {
   const Status started = runner_->start(spec, now);
   if (!started) {
     problem_ = started.error().message;
-    takes_over_ = false;
+    taking_over_.reset();
   }
   return !started;
 }

@@ -58,14 +58,14 @@ class ControllerMachines {
   SteadyTime began_{};                      // of the running ping
   SteadyTime dump_began_{}, dump_ended_{};  // of the last good dump
   bool wanted_ = false, pinged_ = false;    // pinged_: since the last dump
-  std::optional<std::size_t> takeover_;     // wanted, or running
-  bool takes_over_ = false;                 // runs
+  std::optional<std::size_t> takeover_;     // wanted
   SteadyTime takeover_not_before_{};
   struct Takeover {
     std::string host;
     SteadyTime at;
   };
-  Takeover taking_over_, took_over_;
+  std::optional<Takeover> taking_over_;  // runs
+  Takeover took_over_;
   std::string problem_, failure_;
 };
 
