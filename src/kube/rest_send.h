@@ -26,6 +26,12 @@ Result<T> send_for(http::Client& client, const CallOptions& options, const http:
   return object;
 }
 
+template <typename T>
+Result<T> send_for(http::Client& client, const CallOptions& options, const http::Request& request,
+                   Result<T> (*decode)(const nlohmann::json&)) {
+  return send_for<T>(client, options, request, std::function{decode});
+}
+
 // Sends; of the answer only whether it is an error.
 inline Status send_only(http::Client& client, const CallOptions& options,
                         const http::Request& request) {

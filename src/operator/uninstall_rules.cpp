@@ -54,6 +54,12 @@ void add_machine(const kube::Machine& machine, const SeenSite& seen, UninstallPl
     }
     return;
   }
+  if (machine.sleeping) {
+    plan.kept.push_back(fmt::format(
+        "Machine {} keeps {}: Slurm has powered its host down. Wake it (scontrol update "
+        "nodename=NAME state=power_up), and uninstall again once its Node is Ready",
+        key_of(machine), names::kSkipRemediation));
+  }
   if (!machine.deleted_at) {
     if (is_marked) {
       plan.machines.push_back(machine);

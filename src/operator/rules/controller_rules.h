@@ -25,9 +25,9 @@ struct ControllerFacts {
   std::vector<std::string> names;  // of the Machine's host
   // In the order of slurm.conf, by a ping from now; nothing = not known.
   std::optional<std::vector<ControllerState>> controllers;
-  std::set<std::string> leaving;  // hosts of controllers whose Machines are being deleted
-  std::string took_over = {};     // the host that has just done so, if none has come back since
-  bool answered = false;  // the ping before showed the same, and a dump between them is good
+  std::set<std::string> leaving = {};  // hosts of controllers whose Machines are being deleted
+  std::string took_over = {};  // the host that has just done so, if none has come back since
+  bool answered = false;       // the ping before showed the same, and a dump between them is good
 };
 
 enum class ControllerAction : std::uint8_t {
