@@ -273,8 +273,7 @@ std::string describe(const Options& options) {
 
 std::string help_text() {
   std::string text =
-      "usage: slurmlet-operator [check | init | uninstall | power suspend|resume HOSTLIST] "
-      "[flags]\n\n"
+      "usage: slurmlet-operator [check | init | uninstall | power] [flags]\n\n"
       "Publishes slurmctld's records of all nodes on their Nodes, drains the nodes that are\n"
       "cordoned, and releases a deleted Machine once its jobs have ended. Run one per Slurm "
       "cluster\n"
@@ -284,8 +283,10 @@ std::string help_text() {
       "/etc/kubernetes/admin.conf),\n"
       "  writes the operator's own kubeconfig, and starts the service.\n"
       "uninstall: lists what the operator left in the cluster and in Slurm, and takes it back.\n"
-      "power: for SuspendProgram and ResumeProgram of Slurm: switches the Metal3 hosts of these "
-      "nodes off or on.\n\n"
+      "power suspend HOSTLIST, power resume HOSTLIST: for SuspendProgram and ResumeProgram of "
+      "Slurm, "
+      "switch the\n"
+      "  Metal3 hosts of these nodes off and on.\n\n"
       "flags, and keys of the configuration file:\n"
       "  --config string\n"
       "      configuration file (kind OperatorConfiguration; default /etc/slurmlet/operator.yaml, "

@@ -175,6 +175,7 @@ TEST(UninstallRules, Drains) {
 TEST(UninstallRules, MachinesAndTheirTemplates) {
   check_rows({
       {"a Machine that lives", [](auto& s) { s.machine.hooked = true; }, "Machine m1"},
+      {"its host sleeps", [](auto& s) { s.machine.sleeping = true; }, "=Machine ns/m1"},
       {"only a drain policy", [](auto& s) { s.machine.drain_policy = "now"; }, "Machine m1"},
       {"being deleted: the operator alone knows when its jobs have ended",
        [](auto& s) {
