@@ -31,7 +31,7 @@ void ControllerMachines::new_dump(const DumpedNodes& dump, Now now) {
   wanted_ = pinged_ = false;
   takeover_.reset();
   if (dump.problem(now.wall).empty()) {
-    dump_began_ = dump.began();
+    dump_began_ = dump.counters().began;
     dump_ended_ = now.steady;
   }
 }

@@ -42,9 +42,6 @@ SteadyTime SleepingMachines::step(Now now, const SiteNodes& nodes, const DumpedN
   };
   std::erase_if(seen_at_, [&](const auto& entry) { return !is_asleep(entry.first); });
   failed_.retain(is_asleep);
-  if (std::exchange(dumps_seen_, dump.counters().dumps) != dump.counters().dumps) {
-    dump_began_ = dump.began();
-  }
   int calls = kMostCalls;
   SteadyTime next = kNever;
   for (const auto& [key, machine] : machines) {
@@ -55,7 +52,7 @@ SteadyTime SleepingMachines::step(Now now, const SiteNodes& nodes, const DumpedN
     const SteadyTime since = seen_at_.try_emplace(key, now.steady).first->second;
     const KubeNode* node = node_of(machine, nodes);
     const SlurmNode* slurm = node == nullptr ? nullptr : dump.find(claimed_name(*node));
-    if (slurm == nullptr || node->belongs != Belongs::kHere || dump_began_ <= since ||
+    if (slurm == nullptr || node->belongs != Belongs::kHere || dump.counters().began <= since ||
         !dump.problem(now.wall).empty() ||
         !distrust(*node, *slurm, claimants(nodes.by_slurm(), *slurm).size()).empty()) {
       continue;
@@ -103,7 +100,7 @@ bool SleepingMachines::note(const std::string& key, const std::string& what, con
     failed_.forget(key);
     return true;
   }
-  if (!failed_.has_failed(key)) {
+  if (!failed_.has_failed(key) && done.error().code != Code::kConflict) {
     log::warning(what + " was not written: " + done.error().message);
   }
   failed_.failed(key, now);

@@ -6,7 +6,6 @@
 //
 // A step object; its calls to the API servers block. Not thread-safe.
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -42,8 +41,6 @@ class SleepingMachines {
   SleepingContext context_;
   bool dry_run_;
   std::map<std::string, SteadyTime> seen_at_;  // marked Machines
-  std::uint64_t dumps_seen_ = 0;
-  SteadyTime dump_began_{};  // of the last good one
   KeyedBackoff failed_{std::chrono::seconds{10}, std::chrono::minutes{5}};
 };
 

@@ -121,6 +121,7 @@ void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
   }
   ++counters_.dumps;
   counters_.took = answer.took;
+  counters_.began = started_;
   report_.dumped_at = std::chrono::time_point_cast<std::chrono::seconds>(began_);
   report_.failure.clear();
   report_.failed_at.reset();
