@@ -18,7 +18,7 @@ void add_machines(const MachineStatus& machines, std::vector<MetricFamily>& out)
       gauge("slurmlet_operator_machine_jobs", "Jobs that these Machines wait for.", machines.jobs));
   out.push_back(gauge("slurmlet_operator_controllers_without_backup",
                       "Machines of slurmctld that wait for a backup slurmctld.",
-                      machines.without_backup));
+                      machines.without_backup.size()));
   if (machines.waiting_since) {
     out.push_back(gauge("slurmlet_operator_machines_waiting_since_timestamp_seconds",
                         "When the deletion of the Machine began that waits longest, Unix time.",

@@ -34,7 +34,8 @@ void MachineSync::forget() {
   hosts_ = {};
   jobs_.forget();
   controllers_.forget();
-  status_.waiting = status_.jobs = status_.without_backup = 0;
+  status_.without_backup.clear();
+  status_.waiting = status_.jobs = 0;
   status_.waiting_since.reset();
   calls_.clear_problem();
   events_.forget_all();
@@ -164,7 +165,7 @@ void MachineSync::evaluate(kube::Machine& machine, Pass& pass) {
 void MachineSync::evaluate_all(Pass& pass) {
   claims_.clear();
   calls_.begin_pass();
-  status_.waiting = status_.jobs = status_.without_backup = 0;
+  status_.waiting = status_.jobs = 0;
   status_.waiting_since.reset();
   if (!machines_.ambiguous().empty()) {
     return;
@@ -188,6 +189,8 @@ void MachineSync::evaluate_all(Pass& pass) {
   const Machines& all = machines_.all();
   calls_.retain(
       [&](const auto& key) { return all.contains(key) || pass.site.nodes.find(key) != nullptr; });
+  std::erase_if(status_.without_backup,
+                [&](const auto& key) { return !all.contains(key) || !all.at(key).hooked; });
   std::erase_if(jobs_on_, [&](const auto& entry) { return !all.contains(entry.first); });
   events_.retain(all);
   if (!calls_.has_failed() && (calls_.has_called() || status_.waiting == 0)) {

@@ -64,7 +64,7 @@ struct MachineContext {
 // For metrics and health.
 struct MachineStatus {
   std::size_t waiting = 0, jobs = 0;
-  std::size_t without_backup = 0;         // controllers' that wait for a backup slurmctld
+  std::set<std::string> without_backup;   // of controllers that wait for a backup slurmctld
   std::optional<WallTime> waiting_since;  // longest wait
   std::uint64_t released = 0, requeued = 0, cancelled = 0, failures = 0;
   std::string problem;

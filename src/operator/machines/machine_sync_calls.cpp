@@ -61,7 +61,11 @@ bool MachineSync::hands_over(kube::Machine& machine, const MachinePlace& place, 
                               leaving_controllers(now.steady), controllers_.took_over(now.steady),
                               controllers_.answered()});
   }
-  status_.without_backup += ruling.no_backup ? 1 : 0;
+  if (ruling.no_backup) {
+    status_.without_backup.insert(key_of(machine));
+  } else if (!ruling.host.empty()) {  // else the controllers are not known
+    status_.without_backup.erase(key_of(machine));
+  }
   if (ruling.action == ControllerAction::kTakeOver && settings_.dry_run) {
     events_.report(machine, place, kDryRun, "dry run: " + ruling.why, now);
   } else if (ruling.action == ControllerAction::kTakeOver) {

@@ -193,7 +193,7 @@ TEST_F(MachineSyncTest, AControllerHandsOverBeforeItsMachineGoes) {
   run(minutes{10});
   EXPECT_TRUE(held("c1"));
   EXPECT_EQ(slurm_.takeovers, 0);
-  EXPECT_EQ(status().without_backup, 1U);
+  EXPECT_EQ(status().without_backup.size(), 1U);
   EXPECT_EQ(reported("no backup slurmctld answers"), 1);
   slurm_.controllers[1].second = true;
   run(seconds{17});
@@ -203,7 +203,7 @@ TEST_F(MachineSyncTest, AControllerHandsOverBeforeItsMachineGoes) {
   run(minutes{1});
   EXPECT_FALSE(held("c1"));
   EXPECT_EQ(slurm_.takeovers, 1);
-  EXPECT_EQ(status().without_backup, 0U);
+  EXPECT_EQ(status().without_backup.size(), 0U);
   EXPECT_FALSE(drained("n1"));
 }
 
