@@ -166,7 +166,7 @@ std::string show_policy(const Options& options) { return drain_policy_text(optio
 // "TYPE=STATUS:DURATION,…", to which the file's list is brought too (options.cpp).
 Problem set_drain_on(Options& options, const std::string& value) {
   std::vector<BadCondition> all;
-  for (const auto one : split(value, ',')) {
+  for (const auto one : value.empty() ? std::vector<std::string_view>{} : split(value, ',')) {
     const auto colon = one.rfind(':');
     const auto equals = one.substr(0, colon).rfind('=');
     const auto lasting =

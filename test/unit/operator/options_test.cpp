@@ -76,6 +76,9 @@ TEST(OperatorOptions, DrainOnIsAListInTheFile) {
       {"--max-unhealthy=25%", "--drain-on=GPUHealthy=False:2m,KernelDeadlock=True:0s"});
   ASSERT_TRUE(same) << same.error().message;
   EXPECT_EQ(same->options.health, command->options.health);
+  const auto none = parsed("drainOn: []\n");
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_TRUE(none->options.health.drain_on.empty());
   for (const char* wrong : {"drainOn: [{type: A, status: \"True\"}]\n", "drainOn: [A]\n",
                             "drainOn: [{type: A, status: \"True\", after: 2m}]\n"}) {
     const auto failed = parsed(wrong);
