@@ -150,11 +150,11 @@ struct Machine {
   std::string provider_id;             // "" before it has one
   bool provisioned = false;            // its infrastructure is, or was: a host may run
   bool hooked = false;                 // our hook holds its deletion up
-  bool sleeping = false;               // kSkipRemediation is ours
-  bool controller = false;             // kSlurmRole says so
   std::string drain_policy;            // the annotation
   std::vector<std::string> addresses;  // names and IP addresses
   std::optional<WallTime> deleted_at;
+  bool sleeping = false;    // kSkipRemediation is ours
+  bool controller = false;  // kSlurmRole says so
   bool operator==(const Machine&) const = default;
 };
 
