@@ -34,7 +34,8 @@ def programs(work):
 
 @pytest.fixture(scope="module")
 def cluster(own_slurm, programs):
-    one = own_slurm(nodes=NODES, cpus=2, cluster_name="power", power_save=True, conf_lines=[
+    one = own_slurm(nodes=NODES, cpus=2, cluster_name="power", power_save=True,
+                    node_hosts={name: name for name in NODES}, conf_lines=[
         f"SuspendProgram={programs}/suspend", f"ResumeProgram={programs}/resume"])
     (programs / "conf").write_text(str(one.conf_path))
     return one
