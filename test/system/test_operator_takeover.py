@@ -51,7 +51,7 @@ def site(plane, cluster, account, machines, tmp_path):
 
 def add_controller(machines, number):
     name = f"head{number}"
-    machines.add(name, None, addresses=[("InternalIP", f"127.0.0.{number}"), ("Hostname", f"ctl{number}.site")])
+    machines.add(name, None, addresses=[("InternalIP", f"192.0.2.{number}"), ("Hostname", f"ctl{number}.site")])
     machines.api.merge(f"{MACHINES}/{name}", {"metadata": {"labels": {ROLE: "controller"}}})
 
 

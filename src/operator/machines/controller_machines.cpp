@@ -46,9 +46,10 @@ void ControllerMachines::forget() {
   failure_.clear();
 }
 
+// A ping from before the last dump is not repeated yet.
 std::optional<std::vector<ControllerState>> ControllerMachines::seen(SteadyTime now) const {
-  return last_ && now - last_->ended <= kJobsFresh ? std::optional{last_->controllers}
-                                                   : std::nullopt;
+  const bool is_fresh = last_ && last_->began >= dump_ended_ && now - last_->ended <= kJobsFresh;
+  return is_fresh ? std::optional{last_->controllers} : std::nullopt;
 }
 
 bool ControllerMachines::answered() const {
