@@ -25,11 +25,14 @@ def ping(slurm):
 
 
 def primary_in_charge(slurm):
-    """The primary takes control back when it starts."""
-    for name in HOSTS:
-        if slurm.pid(name) is None:
+    """Both are started anew unless both answer: a backup that gives control back may take a while, or end."""
+    if ping(slurm) != {"ctl1": "UP", "ctl2": "UP"}:
+        for name in HOSTS:
+            if slurm.pid(name):
+                slurm.daemon("kill", name)
+        for name in HOSTS:
             slurm.daemon("start", name)
-    wait_until(lambda: ping(slurm) == {"ctl1": "UP", "ctl2": "UP"} and slurm.node_state(NODE), 90,
+    wait_until(lambda: ping(slurm) == {"ctl1": "UP", "ctl2": "UP"} and slurm.node_state(NODE), 30,
                "both controllers to be up")
 
 
