@@ -24,7 +24,9 @@ void make_directories(const std::filesystem::path& path) {
     return;
   }
   make_directories(path.parent_path());
-  ::mkdir(path.c_str(), 0755);
+  if (::mkdir(path.c_str(), 0755) == 0) {
+    ::chmod(path.c_str(), 0755);  // whatever the umask
+  }
 }
 
 }  // namespace

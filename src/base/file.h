@@ -65,9 +65,9 @@ Result<std::string> read_to_end(int fd, const std::string& name, std::size_t max
 std::string read_trimmed(const std::filesystem::path& path);
 
 // Writes to a temporary file beside `path`, fsyncs and renames, so that a crash leaves either the
-// old or the new content. Missing parent directories are made with mode 0755. The owner, where one
-// is given, is set before the file has its name: another user's link in its place is never
-// followed.
+// old or the new content. Missing parent directories are made with mode 0755, whatever the umask.
+// The owner, where one is given, is set before the file has its name: another user's link in its
+// place is never followed.
 struct FileOwner {
   uid_t uid = static_cast<uid_t>(-1);  // -1 = stays
   gid_t gid = static_cast<gid_t>(-1);

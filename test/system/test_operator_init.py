@@ -356,3 +356,24 @@ def test_what_another_slurm_clusters_operator_needs_stays(host, machines):
     assert host.api.find(host.lease) is None and not host.secrets() and not host.kubeconfig.exists()
     host.api.delete(f"{LEADER_LEASES}/slurmlet-operator-other")
     machines.finish("m-here")
+
+
+def test_machines_of_another_cluster_are_given_back_by_an_administrator_there(host, work):
+    host.init()
+    host.run_operator().stop()
+    with ControlPlane(work / "cp-management") as there:
+        there.admin.create(CRDS, own_crd("machinedeployments"))
+        far = Machines(there)
+        far.add("m-far", NODES[0])
+        flags = "--machine-cluster=default/c1", f"--management-kubeconfig={there.admin_kubeconfig}"
+        there.ctl("stop", "kube-apiserver")
+        code, said = host.command("uninstall", *flags)
+        assert code == 1 and f":{there.admin.port}" in said
+        assert all(RECORD in host.annotations(name) for name in NODES) and host.ours()
+        assert "disable" not in host.calls.read_text()
+        there.ctl("start", "kube-apiserver")
+        wait_until(lambda: served(there, MACHINES), what="the Machines")
+        code, said = host.command("uninstall", *flags)
+        assert code == 0, said
+        assert not far.held("m-far")
+    wait_until(lambda: not host.ours(), what="the end of all in the cluster")

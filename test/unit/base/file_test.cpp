@@ -127,15 +127,17 @@ TEST(WriteFileTest, ReplacesAndLeavesNothingBehind) {
   EXPECT_THAT(names_in(tree.root()), UnorderedElementsAre("a"));
 }
 
-TEST(WriteFileTest, MakesParentsThatOthersCannotWrite) {
-  fakes::TempTree tree;
-  const mode_t before = ::umask(0);
-  const Status written = write_file_atomic(tree.path("x/y/z"), "1", 0600);
-  ::umask(before);
-  ASSERT_TRUE(written);
-  EXPECT_EQ(tree.content("x/y/z"), "1");
-  EXPECT_EQ(tree.mode("x"), 0755U);
-  EXPECT_EQ(tree.mode("x/y"), 0755U);
+TEST(WriteFileTest, MakesParentsThatOthersMayReadButNotWrite) {
+  for (const mode_t mask : {0U, 077U}) {
+    fakes::TempTree tree;
+    const mode_t before = ::umask(mask);
+    const Status written = write_file_atomic(tree.path("x/y/z"), "1", 0600);
+    ::umask(before);
+    ASSERT_TRUE(written);
+    EXPECT_EQ(tree.content("x/y/z"), "1");
+    EXPECT_EQ(tree.mode("x"), 0755U);
+    EXPECT_EQ(tree.mode("x/y"), 0755U);
+  }
 }
 
 TEST(WriteFileTest, WritesIntoTheCurrentDirectory) {

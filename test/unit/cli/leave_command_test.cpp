@@ -75,7 +75,8 @@ TEST(LeaveFiles, OwnOnesAndNoOthers) {
   settings.kubernetes.cert_dir = directory / "pki";
   for (const char* name :
        {"pki/slurmlet-client-current.pem", "pki/slurmlet-server.key.tmp", "pki/kubelet.crt",
-        "state/metal3.json", "config.d/10-site.yaml", "bootstrap-token"}) {
+        "state/metal3.json", "config.d/10-site.yaml", "bootstrap-token", "bootstrap-token.Ab3dE6",
+        "bootstrap-token.example"}) {
     tree.file(name, "x");
   }
   const auto command =
@@ -87,11 +88,12 @@ TEST(LeaveFiles, OwnOnesAndNoOthers) {
   const fs::path client = directory / "pki/slurmlet-client-current.pem";
   const fs::path serving = directory / "pki/slurmlet-server.key.tmp";
   // A token of the same name that no join has written is the site's.
-  EXPECT_THAT(files(), ElementsAre(client, serving, kubeconfig, replaced));
+  const fs::path unfinished = directory / "bootstrap-token.Ab3dE6";
+  EXPECT_THAT(files(), ElementsAre(client, serving, kubeconfig, replaced, unfinished));
   tree.file("config.d/20-join.yaml", "x");
   EXPECT_THAT(files(),
-              ElementsAre(client, serving, kubeconfig, replaced, directory / "bootstrap-token",
-                          directory / "config.d/20-join.yaml"));
+              ElementsAre(client, serving, kubeconfig, replaced, unfinished,
+                          directory / "bootstrap-token", directory / "config.d/20-join.yaml"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@ set(COMPONENT_TESTS
   ../tls/test_certificates.cpp
   bootstrap_loop_test.cpp
   endpoint_thread_test.cpp
+  lease_thread_test.cpp
   main_loop_test.cpp
   detach_file_test.cpp
   node_end_file_test.cpp

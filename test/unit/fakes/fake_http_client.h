@@ -3,6 +3,7 @@
 // An http::Client without a network: answers are scripted in order, streams are fed by the test.
 // Not thread-safe.
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -55,7 +56,7 @@ class FakeHttpClient final : public http::Client {
   std::vector<int> waited_fds;    // of the last wait()
   int idle_closures = 0;
   int abort_fd = -1;
-  bool interrupted = false;
+  std::atomic<bool> interrupted = false;    // interrupt() is thread-safe
   std::function<void(SteadyTime)> on_wait;  // e.g. moves a FakeClock
   std::string address = "192.0.2.7";
 
