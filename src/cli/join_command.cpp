@@ -60,7 +60,14 @@ Result<config::Settings> settings_with(config::ParsedCommandLine command, const 
 Status verify(const config::Settings& settings) {
   kube::RequestCounter requests;
   const SystemClock clock;
-  return credentials::probe_bootstrap(settings, -1, clock, requests);
+  const Status accepted = credentials::probe_bootstrap(settings, -1, clock, requests);
+  if (!accepted && accepted.error().code == Code::kDenied) {
+    return Error{Code::kDenied,
+                 accepted.error().message +
+                     "\nthis token may not request a node's certificate; print another: "
+                     "kubeadm token create --print-join-command"};
+  }
+  return accepted;
 }
 
 // For the unit's user, by its group.
