@@ -372,7 +372,7 @@ def test_machines_of_another_cluster_are_given_back_by_an_administrator_there(ho
         assert all(RECORD in host.annotations(name) for name in NODES) and host.ours()
         assert "disable" not in host.calls.read_text()
         there.ctl("start", "kube-apiserver")
-        wait_until(lambda: served(there, MACHINES), what="the Machines")
+        wait_until(lambda: served(there, MACHINES) and served(there, DEPLOYMENTS), what="the Machines")
         code, said = host.command("uninstall", *flags)
         assert code == 0, said
         assert not far.held("m-far")
