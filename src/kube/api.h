@@ -137,6 +137,7 @@ struct SiteNode {
   bool unschedulable = false;
   bool deleting = false;
   std::string provider_id = {};
+  std::vector<node::ObservedCondition> conditions = {};  // of the wanted types
   bool operator==(const SiteNode&) const = default;
 };
 
@@ -152,6 +153,8 @@ struct Machine {
   std::string drain_policy;            // the annotation
   std::vector<std::string> addresses;  // names and IP addresses
   std::optional<WallTime> deleted_at;
+  bool sleeping = false;    // kSkipRemediation is ours
+  bool controller = false;  // kSlurmRole says so
   bool operator==(const Machine&) const = default;
 };
 
@@ -163,6 +166,8 @@ class MachineApi {
   virtual Result<Machine> get(const Machine& machine) = 0;
   // Removes our hook, and nothing else. kConflict: the Machine has changed since it was read.
   virtual Status release(const Machine& machine) = 0;
+  // Removes our kSkipRemediation, likewise.
+  virtual Status mark_awake(const Machine& machine) = 0;
 };
 
 class SiteApi {

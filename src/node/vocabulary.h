@@ -58,8 +58,14 @@ inline constexpr char kDraining[] = "Draining";        // values of kDetach
 inline constexpr char kDetached[] = "Detached";
 // Annotations of a Machine (Cluster API), set by people in its template.
 inline constexpr char kDrainPolicy[] = "slurmlet.io/drain-policy";
+inline constexpr char kSlurmRole[] = "slurmlet.io/slurm-role";  // or a label
+inline constexpr char kController[] = "controller";             // its value: slurmctld's host
 inline constexpr char kMachineHook[] =
     "pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet";
+// Cluster API's, with our value on the Machine of a host that Slurm has powered down.
+inline constexpr char kSkipRemediation[] = "cluster.x-k8s.io/skip-remediation";
+inline constexpr char kSleeping[] = "slurmlet";
+inline constexpr char kPowerOff[] = "reboot.metal3.io/slurmlet";  // of a BareMetalHost
 // Keys of node.labels that we set, for removing those that have left it.
 inline constexpr char kConfiguredLabels[] = "slurmlet.io/configured-labels";
 inline constexpr char kGpuResources[] = "slurmlet.io/gpu-resources";  // names we published

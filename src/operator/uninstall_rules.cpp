@@ -54,6 +54,12 @@ void add_machine(const kube::Machine& machine, const SeenSite& seen, UninstallPl
     }
     return;
   }
+  if (machine.sleeping) {
+    plan.kept.push_back(fmt::format(
+        "Machine {} keeps {}: Slurm has powered its host down. Wake it (scontrol update "
+        "nodename=NAME state=power_up), and uninstall again once its Node is Ready",
+        key_of(machine), names::kSkipRemediation));
+  }
   if (!machine.deleted_at) {
     if (is_marked) {
       plan.machines.push_back(machine);
@@ -86,12 +92,22 @@ void add_machine(const kube::Machine& machine, const SeenSite& seen, UninstallPl
   }
 }
 
+// "GPUHealthy: 1 of 8 GPUs missing" of a Reason of ours.
+std::string without_mark(const std::string& reason) {
+  const auto type = reason.find(health_type(reason));
+  return reason.substr(type, reason.rfind(" [") - type);
+}
+
 // The change that takes back what is the operator's of a Slurm node; kNone: nothing is, or it
 // stays.
 NodeChange slurm_change(const SlurmNode& slurm, const SiteView& site, UninstallPlan& plan) {
   const bool is_drained = slurm.state.has("DRAIN");
   const bool is_ours =
       is_own_drain(slurm.reason) || (!is_drained && slurm.reason.starts_with(kUndrainedReason));
+  // Its jobs would run on a sick host.
+  if (is_drained && !health_type(slurm.reason).empty()) {
+    return {slurm.name, DrainAction::kSetReason, without_mark(slurm.reason)};
+  }
   KubeNode asked;
   asked.name = slurm.name;
   const auto claims = claimants(site.nodes.by_slurm(), slurm);

@@ -415,6 +415,7 @@ def assert_rejected(error, words):
     assert words in error.body["message"]
 
 
+SKIP = "cluster.x-k8s.io/skip-remediation"
 TAINT = {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}}
 
 
@@ -475,10 +476,11 @@ def test_a_node_of_ours_it_deletes(plane, token):
     (annotated(**{"pre-terminate.delete.hook.machine.cluster.x-k8s.io/other": None}), "may change nothing of a"),
     (annotated(**{"pre-drain.delete.hook.machine.cluster.x-k8s.io/slurmlet": ""}), "may change nothing of a"),
     (annotated(**{"slurmlet.io/drain-policy": "now"}), "may change nothing of a Machine, but"),
+    (annotated(**{SKIP: ""}), "may change nothing of a Machine, but"),
     ({"metadata": {"labels": {"a": "b"}}}, "may change nothing of a Machine, but"),
     ({"metadata": {"finalizers": []}}, "may change nothing of a Machine, but"),
     ({"spec": {"providerID": "metal3://x"}}, "may change nothing of a Machine, but"),
-], ids=["hook", "hook changed", "another's hook", "another hook", "policy", "label", "finalizer", "spec"])
+], ids=["hook", "hook changed", "another's hook", "another hook", "policy", "remediation", "label", "finalizer", "spec"])
 @pytest.mark.parametrize("deleted", [False, True], ids=["living", "deleted"])
 def test_of_a_machine_it_removes_only_its_hook_once_it_is_deleted(plane, machines, token, deleted, change, words):
     machines.add("held", "", policy="wait")
@@ -494,6 +496,19 @@ def test_of_a_machine_it_removes_only_its_hook_once_it_is_deleted(plane, machine
         else:
             assert_rejected(error, words)
             assert machines.held("held")
+    finally:
+        machines.finish("held")
+
+
+def test_a_machine_it_excepts_from_remediation_and_takes_that_back(plane, machines, token):
+    machines.add("held", "")
+    try:
+        for value in ("slurmlet", None):
+            token.merge(f"{MACHINES}/held", annotated(**{SKIP: value}))
+            assert machines.get("held")["metadata"]["annotations"].get(SKIP) == value
+        plane.admin.merge(f"{MACHINES}/held", annotated(**{SKIP: "an administrator's"}))
+        for value in ("slurmlet", None):
+            assert_rejected(rejection(token, f"{MACHINES}/held", annotated(**{SKIP: value})), "may change nothing of a")
     finally:
         machines.finish("held")
 
