@@ -17,6 +17,8 @@ namespace slurmlet {
 
 namespace {
 
+constexpr std::string_view kTemporarySuffix = ".XXXXXX";  // mkostemp(3)
+
 // Failures show when the file is made. std::filesystem would use mode 0777.
 void make_directories(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -101,7 +103,7 @@ Status write_file_atomic(const std::filesystem::path& path, std::string_view con
                          std::optional<FileOwner> owner) {
   touches_file(path.native());
   make_directories(path.parent_path());
-  std::string temporary = path.string() + ".XXXXXX";
+  std::string temporary = path.string() + std::string{kTemporarySuffix};
   const UniqueFd fd{::mkostemp(temporary.data(), O_CLOEXEC)};
   if (!fd) {
     return errno_error(errno, "create " + temporary);
@@ -135,6 +137,13 @@ Status write_file_atomic(const std::filesystem::path& path, std::string_view con
     return fail("rename");
   }
   return {};
+}
+
+std::optional<std::string> unfinished_target(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  const bool is_temporary =
+      dot != std::string::npos && name.size() - dot == kTemporarySuffix.size();
+  return is_temporary ? std::optional{name.substr(0, dot)} : std::nullopt;
 }
 
 Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) {

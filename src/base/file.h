@@ -75,6 +75,10 @@ struct FileOwner {
 Status write_file_atomic(const std::filesystem::path& path, std::string_view content, mode_t mode,
                          std::optional<FileOwner> owner = {});
 
+// The name of the file that was being written when a crash left `name` behind; nothing where `name`
+// is no temporary file of write_file_atomic().
+std::optional<std::string> unfinished_target(const std::string& name);
+
 // Names in a directory, unsorted, without "." and "..". kInvalid when `path` is something else.
 Result<std::vector<std::string>> list_directory(const std::filesystem::path& path);
 

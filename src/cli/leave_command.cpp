@@ -44,18 +44,6 @@ std::string job_text(const node::LocalJobs& jobs) {
                      jobs.jobs == 1 ? "s" : "", ids, jobs.jobs == 1 ? "is" : "are");
 }
 
-// write_file_atomic()'s temporary files, of a join that was killed.
-std::vector<fs::path> unfinished_tokens(const fs::path& token) {
-  std::vector<fs::path> out;
-  const std::string start = token.filename().string() + ".";
-  for (const auto& name : list_directory(token.parent_path()).value_or({})) {
-    if (name.starts_with(start) && name.size() == start.size() + 6) {
-      out.push_back(token.parent_path() / name);
-    }
-  }
-  return out;
-}
-
 // A join's own, where its configuration is gone already.
 config::Settings with_own_kubeconfig(config::Settings settings) {
   if (settings.kubernetes.kubeconfig.empty() && settings.kubernetes.server.empty()) {
@@ -234,8 +222,11 @@ std::vector<fs::path> own_credential_files(const config::Settings& settings,
   out.emplace_back(kubeconfig);
   out.emplace_back(credentials::replaced_kubeconfig(kubeconfig));
   const JoinFiles join = join_files(command);
-  for (const fs::path& one : unfinished_tokens(join.token)) {
-    out.push_back(one);
+  // Of a join that was killed.
+  for (const auto& name : list_directory(join.token.parent_path()).value_or({})) {
+    if (unfinished_target(name) == join.token.filename().string()) {
+      out.push_back(join.token.parent_path() / name);
+    }
   }
   if (is_there(join.config)) {
     out.push_back(join.token);

@@ -142,11 +142,10 @@ Result<std::string> new_token(http::Client& client, kube::RestObjectApi& api,
 Result<uid_t> uid_of(const std::string& user) {
   const auto account = check::account_of(user);
   if (!account) {
-    return Error{
-        Code::kNotFound,
-        fmt::format("there is no user {0}, by whom {1} runs; set User= of it to SlurmUser: "
-                    "systemctl edit {1}",
-                    user, kService)};
+    return Error{Code::kNotFound,
+                 fmt::format("there is no user {0}, which {1} runs as; set its User= to SlurmUser: "
+                             "systemctl edit {1}",
+                             user, kService)};
   }
   return account->uid;
 }

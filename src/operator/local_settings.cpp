@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "config/load.h"
 #include "config/sources.h"
+#include "http/curl_client.h"
 #include "slurm/local/conf.h"
 #include "slurm/local/slurm_users.h"
 
@@ -45,6 +46,18 @@ Result<ApiConnection> connect_api(const std::string& kubeconfig, const Clock& cl
   auto access = TRY(credentials::ApiAccess::open(settings, clock));
   auto client = TRY(access.connect());
   return ApiConnection{std::move(access), std::move(client)};
+}
+
+Result<std::optional<ApiConnection>> connect_management(http::Client& nodes,
+                                                        const std::string& kubeconfig,
+                                                        const Clock& clock) {
+  if (kubeconfig.empty()) {
+    return std::optional<ApiConnection>{};
+  }
+  const auto settings = TRY(api_settings(kubeconfig));
+  auto access = TRY(credentials::ApiAccess::open(settings, clock));
+  auto client = TRY(http::make_sibling(nodes, access.source()));
+  return std::optional{ApiConnection{std::move(access), std::move(client)}};
 }
 
 std::string admin_kubeconfig(const std::string& flag) {

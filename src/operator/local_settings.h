@@ -4,6 +4,7 @@
 // slurm.conf.
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -26,6 +27,11 @@ struct ApiConnection {
 };
 // `clock` must outlive it.
 Result<ApiConnection> connect_api(const std::string& kubeconfig, const Clock& clock);
+// The server of the Machines, beside `nodes`, with which it waits; nothing where it is the same
+// ("").
+Result<std::optional<ApiConnection>> connect_management(http::Client& nodes,
+                                                        const std::string& kubeconfig,
+                                                        const Clock& clock);
 
 // Of an administrator's commands: `flag`, else KUBECONFIG, else kubeadm's.
 std::string admin_kubeconfig(const std::string& flag);

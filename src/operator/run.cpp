@@ -55,9 +55,8 @@ podapi::ServerOptions server_options(const std::string& address) {
 class Process {
  public:
   // `management`: the server of the Machines, if it is another one.
-  Process(const Options& options, credentials::ApiAccess access,
-          std::unique_ptr<http::Client> client, std::optional<credentials::ApiAccess> management,
-          std::unique_ptr<http::Client> management_client, std::string cluster);
+  Process(const Options& options, ApiConnection nodes, std::optional<ApiConnection> management,
+          std::string cluster);
 
   void watch_certificates(OperatorContext& context);
   Status start_server();
@@ -81,13 +80,11 @@ class Process {
   std::string reload_problem_, reported_api_problem_;
 };
 
-Process::Process(const Options& options, credentials::ApiAccess access,
-                 std::unique_ptr<http::Client> client,
-                 std::optional<credentials::ApiAccess> management,
-                 std::unique_ptr<http::Client> management_client, std::string cluster)
+Process::Process(const Options& options, ApiConnection nodes,
+                 std::optional<ApiConnection> management, std::string cluster)
     : options_(options),
-      nodes_{options_, std::move(access), std::move(client)},
-      machines_(options_, clock_, nodes_, std::move(management), std::move(management_client)),
+      nodes_{options_, std::move(nodes.access), std::move(nodes.client)},
+      machines_(options_, clock_, nodes_, std::move(management)),
       leader_(nodes_.leases, leader_lease(cluster), leader_identity(), system_random(), clock_) {
   OperatorSettings settings;
   settings.dump = {slurm_client(options_), options_.interval, std::move(cluster)};
@@ -144,7 +141,7 @@ SteadyTime Process::reload_credentials() {
   if (now >= reload_at_) {
     reload_at_ = now + std::chrono::minutes{1};
     std::string problem;
-    for (auto* access : {&nodes_.access, machines_.access ? &*machines_.access : nullptr}) {
+    for (auto* access : {&nodes_.access, machines_.own ? &machines_.own->access : nullptr}) {
       const Status reloaded = access != nullptr ? access->reload() : Status{};
       if (!reloaded) {
         problem += (problem.empty() ? "" : "; ") + reloaded.error().message;
@@ -176,8 +173,8 @@ void Process::report_api(const std::string& problem) {
 void Process::run(Signals& signals, const status::Notifier& notifier,
                   std::optional<Duration> watchdog) {
   nodes_.client->set_abort_fd(signals.fd());
-  if (machines_.own_client) {
-    machines_.own_client->set_abort_fd(signals.fd());
+  if (machines_.own) {
+    machines_.own->client->set_abort_fd(signals.fd());
   }
   (void)notifier.send(status::kReadyLine);
   std::string last_status;
@@ -226,19 +223,8 @@ Status run_with(Options options) {
   auto cluster = TRY(cluster_name(options.slurm_conf));
   const SystemClock clock;
   auto api = TRY(connect_api(options.kubeconfig, clock));
-  std::optional<credentials::ApiAccess> management;
-  std::unique_ptr<http::Client> management_client;
-  if (!options.management_kubeconfig.empty()) {
-    const auto there = TRY(api_settings(options.management_kubeconfig));
-    management = TRY(credentials::ApiAccess::open(there, clock));
-    management_client = TRY(http::make_sibling(*api.client, management->source()));
-  }
-  Process process{options,
-                  std::move(api.access),
-                  std::move(api.client),
-                  std::move(management),
-                  std::move(management_client),
-                  std::move(cluster)};
+  auto management = TRY(connect_management(*api.client, options.management_kubeconfig, clock));
+  Process process{options, std::move(api), std::move(management), std::move(cluster)};
   TRY(process.start_server());
   process.run(signals, notifier ? *std::move(notifier) : status::Notifier{}, manager.watchdog);
   return {};

@@ -13,6 +13,7 @@
 #include "kube/certificate_api.h"
 #include "kube/rest_api.h"
 #include "kube/watch.h"
+#include "operator/local_settings.h"
 #include "operator/options.h"
 #include "sync/event_sink.h"
 
@@ -51,12 +52,11 @@ struct NodeServer {
 // The API server of the Machines, which may be the same.
 class MachineServer {
  public:
-  // `own`: null if it is the same.
+  // `connection`: nothing if it is the same.
   MachineServer(const Options& options, const Clock& clock, NodeServer& nodes,
-                std::optional<credentials::ApiAccess> its_access, std::unique_ptr<http::Client> own)
-      : access(std::move(its_access)),
-        own_client(std::move(own)),
-        client_(own_client ? *own_client : *nodes.client),
+                std::optional<ApiConnection> connection)
+      : own(std::move(connection)),
+        client_(own ? *own->client : *nodes.client),
         clock_(clock),
         api(client_, calls(kMachineCall)),
         event_api(client_, calls(kMachineCall)),
@@ -71,8 +71,7 @@ class MachineServer {
                : std::nullopt;
   }
 
-  std::optional<credentials::ApiAccess> access;
-  const std::unique_ptr<http::Client> own_client;
+  std::optional<ApiConnection> own;
 
  private:
   void note_date(WallTime date) { date_ = Now{clock_.now().steady, date}; }

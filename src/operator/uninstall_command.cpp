@@ -17,7 +17,6 @@
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "check/service_unit.h"
-#include "http/curl_client.h"
 #include "kube/json_read.h"
 #include "kube/rest_api.h"
 #include "operator/init_command.h"
@@ -321,13 +320,7 @@ Status uninstall(CommandLine command) {
   auto cluster = TRY(cluster_name(command.options.slurm_conf));
   const Options& options = command.options;
   auto server = TRY(connect_api(admin_kubeconfig(command.admin.kubeconfig), clock));
-  std::optional<ApiConnection> management;
-  if (!options.management_kubeconfig.empty()) {
-    const auto there = TRY(api_settings(options.management_kubeconfig));
-    auto access = TRY(credentials::ApiAccess::open(there, clock));
-    auto client = TRY(http::make_sibling(*server.client, access.source()));
-    management.emplace(ApiConnection{std::move(access), std::move(client)});
-  }
+  auto management = TRY(connect_management(*server.client, options.management_kubeconfig, clock));
   Uninstall one{command, std::move(cluster), std::move(server), std::move(management), clock};
   Status done = command.admin.dry_run ? one.preview() : one.run();
   for (const std::string& line : one.kept()) {

@@ -120,17 +120,13 @@ bool CertificateStore::is_dated(const std::string& file) const {
   return form == "-0000-00-00-00-00-00.pem";
 }
 
-// Temporary files of write_file_atomic() (".XXXXXX") and of swap_current().
+// Temporary files of write_file_atomic() and of swap_current().
 bool CertificateStore::is_leftover(const std::string& file) const {
   if (file.starts_with(current_path().filename().string() + kLinkTemporary)) {
     return true;
   }
-  const std::size_t dot = file.rfind('.');
-  if (dot == std::string::npos || file.size() - dot != 7) {
-    return false;
-  }
-  const std::string target = file.substr(0, dot);
-  return target == pending_path().filename() || is_dated(target);
+  const auto target = unfinished_target(file);
+  return target && (*target == pending_path().filename() || is_dated(*target));
 }
 
 Result<std::optional<StoredCertificate>> CertificateStore::current() const {
