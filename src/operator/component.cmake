@@ -25,6 +25,7 @@ set(COMPONENT_SOURCES
   rules/machine_rules.cpp
   rules/matching.cpp
   rules/record_rules.cpp
+  rules/scale_rules.cpp
   run.cpp
   site/dumped_nodes.cpp
   site/limited_command.cpp

@@ -6,6 +6,7 @@ set(COMPONENT_SOURCES
   answers/node_json_failure.cpp
   answers/node_json_record.cpp
   answers/node_list.cpp
+  answers/pending.cpp
   answers/privileges.cpp
   answers/record_text.cpp
   answers/scontrol_fields.cpp

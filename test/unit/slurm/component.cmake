@@ -10,6 +10,7 @@ set(COMPONENT_TESTS
   node_json_test.cpp
   node_list_test.cpp
   node_name_test.cpp
+  pending_test.cpp
   poll_pace_test.cpp
   published_record_test.cpp
   record_source_test.cpp

@@ -1,0 +1,82 @@
+#pragma once
+
+// How many Machines the queue of Slurm needs. Wanted are those that are in use, those that pending
+// jobs need, and at least the minimum. More come at once, within a rate. Fewer are wanted slowly:
+// an idle machine is drained, found empty by a later dump and squeue, marked for Cluster API, and
+// only then `replicas` is lowered. A job that got in, or demand, ends the drain. Pure.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "node/pending_job.h"
+
+namespace slurmlet::op {
+
+// Reason of the drain; " [UID of the Machine]" follows.
+inline constexpr std::string_view kScaleReason = "slurmlet: scale-down";
+bool is_scale_reason(std::string_view reason);
+
+// Of one machine.
+struct MachineSize {
+  std::int64_t cpus = 0, memory_mib = 0, gpus = 0;
+  bool operator==(const MachineSize&) const = default;
+};
+
+// A Machine that is not being deleted.
+struct ScaleMachine {
+  enum class State : std::uint8_t {
+    kBooting,  // may become idle within its boot timeout
+    kIdle,
+    kLeaving,  // drained by us
+    kLeft,     // and empty, by a later squeue
+    kInUse,    // runs jobs, or is another's to decide (drain, reservation, failure)
+  };
+  std::string name;
+  State state = State::kBooting;
+  Duration idle_for{};
+  bool has_job = false;  // by the last squeue
+  bool marked = false;   // with our annotation for Cluster API
+  bool hooked = true;    // without our hook nothing protects its jobs, so it stays
+};
+
+// A MachineDeployment with Machines for Slurm.
+struct ScaleGroup {
+  std::string name;
+  std::set<std::string> partitions;
+  std::set<std::string> features;
+  std::optional<MachineSize> size;  // nothing: not known
+  std::int64_t min = 0, max = 0, replicas = 0;
+  Duration idle_after{};
+  std::vector<ScaleMachine> machines;
+};
+
+struct ScaleRuling {
+  std::int64_t wanted = 0;                                // machines, whatever the rate
+  std::int64_t replicas = 0;                              // to be set now
+  std::vector<std::string> drain, undrain, mark, unmark;  // Machines
+  std::string why;                                        // for people; "" = nothing to change
+};
+
+struct ScaleRulings {
+  std::vector<ScaleRuling> groups;     // in the order of the groups
+  std::vector<std::string> too_large;  // jobs that no machine can hold
+};
+
+// `may_add`: machines that the rate allows now.
+ScaleRulings rule_scale(const std::vector<ScaleGroup>& groups,
+                        const std::vector<node::PendingJob>& jobs, std::int64_t may_add);
+
+// Whether nodes with `features` satisfy the expression of a job. Of alternatives and of counted
+// sets ("[a*2&b*1]") one is enough.
+bool satisfies(const std::set<std::string>& features, std::string_view expression);
+
+// For those who scale otherwise: marks up to ten machines that are idle, and no others.
+ScaleRuling rule_marks(const ScaleGroup& group);
+
+}  // namespace slurmlet::op

@@ -1,0 +1,236 @@
+#include "slurm/answers/pending.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+#include "slurm/answers/hostlist.h"
+#include "slurm/answers/values.h"
+
+namespace slurmlet::slurm {
+
+using node::PendingJob;
+using node::WaitsFor;
+
+namespace {
+
+enum Field : std::size_t {
+  kId,
+  kTasks,
+  kState,
+  kPartitions,
+  kMinCpus,
+  kShare,
+  kTres,
+  kPerNode,
+  kPerJob,
+  kFeatures,
+  kOnNodes,
+  kReason,
+  kFields
+};
+// Between tabs, since an expression of features may have "|" and a reason ",".
+constexpr const char* kFormat =
+    "JobID:\t,ArrayTaskID:\t,State:\t,Partition:\t,MinCpus:\t,OverSubscribe:\t,tres-alloc:\t,"
+    "tres-per-node:\t,tres-per-job:\t,Feature:\t,NodeList:\t,Reason:\t";
+
+constexpr std::array<std::string_view, 6> kForNodes{
+    "Resources",          "Priority",        "PartitionConfig",
+    "PartitionNodeLimit", "ReqNodeNotAvail", "Nodes required for job are DOWN"};
+
+// By prefix.
+constexpr std::array<std::string_view, 26> kForOther{"None",
+                                                     "Dependency",
+                                                     "JobHeld",
+                                                     "BeginTime",
+                                                     "License",
+                                                     "QOS",
+                                                     "Assoc",
+                                                     "Reservation",
+                                                     "PartitionDown",
+                                                     "PartitionInactive",
+                                                     "PartitionTime",
+                                                     "Max",
+                                                     "JobArrayTaskLimit",
+                                                     "Cleaning",
+                                                     "Prolog",
+                                                     "BadConstraints",
+                                                     "Invalid",
+                                                     "BurstBuffer",
+                                                     "Deadline",
+                                                     "FedJobLock",
+                                                     "SchedDefer",
+                                                     "Account",
+                                                     "JobLaunchFailure",
+                                                     "job requeued",
+                                                     "launch failed",
+                                                     "user hold"};
+
+using Row = std::array<std::string_view, kFields>;
+
+std::optional<Row> queue_row(std::string_view line) {
+  const auto parts = split(line, '\t');
+  if (parts.size() != kFields + 1 || !trim(parts.back()).empty()) {
+    return std::nullopt;
+  }
+  Row row;
+  std::transform(parts.begin(), parts.end() - 1, row.begin(),
+                 [](std::string_view part) { return trim(part); });
+  return row;
+}
+
+// "16M", "1.50G"; without a suffix MiB.
+std::int64_t mebibytes(std::string_view text) {
+  const std::size_t at = text.find_first_not_of("0123456789.");
+  const double number = load_value(text.substr(0, at)).value_or(0);
+  const char suffix = at == std::string_view::npos ? 'M' : text[at];
+  const double factor = suffix == 'K'   ? 1.0 / 1024
+                        : suffix == 'G' ? 1024
+                        : suffix == 'T' ? 1024 * 1024
+                        : suffix == 'P' ? 1024.0 * 1024 * 1024
+                                        : 1;
+  return static_cast<std::int64_t>(std::min(number * factor, 1e15));
+}
+
+// GPUs in "gres:gpu:a100:2,gres/gpu:1": the last number, where there is one.
+std::int64_t gpus_of(std::string_view list) {
+  std::int64_t sum = 0;
+  for (std::string_view entry : split(list, ',')) {
+    entry = trim(entry);
+    if (!entry.starts_with("gres:gpu") && !entry.starts_with("gres/gpu")) {
+      continue;
+    }
+    const auto last = entry.find_last_of(":=");
+    sum += number_value(entry.substr(last + 1)).value_or(1);
+  }
+  return sum;
+}
+
+void take_tres(std::string_view list, PendingJob& job) {
+  for (const std::string_view entry : split(list, ',')) {
+    const auto equals = entry.find('=');
+    if (equals == std::string_view::npos) {
+      continue;
+    }
+    const auto value = entry.substr(equals + 1);
+    const auto key = trim(entry.substr(0, equals));
+    if (key == "cpu") {
+      job.cpus = number_value(value).value_or(1);
+    } else if (key == "node") {
+      job.nodes = number_value(value).value_or(1);
+    } else if (key == "mem") {
+      job.memory_mib = mebibytes(value);
+    } else if (key == "gres/gpu") {
+      job.gpus = number_value(value).value_or(0);
+    }
+  }
+}
+
+PendingJob pending_job(const Row& row) {
+  PendingJob job;
+  job.id = row[kId];
+  job.reason = row[kReason];
+  job.waits_for = waits_for(row[kReason]);
+  job.count = is_nothing(row[kTasks]) ? 1 : count_array(row[kTasks]);
+  for (const std::string_view partition : split(row[kPartitions], ',')) {
+    job.partitions.emplace_back(trim(partition));
+  }
+  take_tres(row[kTres], job);
+  job.nodes = std::max<std::int64_t>(job.nodes, 1);
+  job.cpus_per_node = number_value(row[kMinCpus]).value_or(1);
+  job.cpus = std::max(job.cpus, job.cpus_per_node * job.nodes);
+  job.gpus_per_node = gpus_of(row[kPerNode]);
+  job.gpus = std::max({job.gpus, gpus_of(row[kPerJob]), job.gpus_per_node * job.nodes});
+  job.exclusive = row[kShare] == "NO";  // see read_queue()
+  job.features = is_nothing(row[kFeatures]) ? "" : std::string{row[kFeatures]};
+  return job;
+}
+
+bool take_line(std::string_view line, JobQueue& queue, bool& shows_sharing) {
+  const auto row = queue_row(line);
+  if (!row || !number_value((*row)[kId]) || (*row)[kState].empty()) {
+    return false;
+  }
+  shows_sharing = shows_sharing || (*row)[kShare] == "OK" || (*row)[kShare] == "YES";
+  if ((*row)[kState] == "PENDING") {
+    queue.pending.push_back(pending_job(*row));
+    return true;
+  }
+  if (is_nothing((*row)[kOnNodes]) || (*row)[kState] == "REQUEUE_HOLD" ||
+      (*row)[kState] == "SPECIAL_EXIT") {
+    return true;
+  }
+  const auto names = expand_hostlist((*row)[kOnNodes]);
+  if (names) {
+    queue.nodes.insert(names->begin(), names->end());
+  }
+  return names.has_value();
+}
+
+}  // namespace
+
+WaitsFor waits_for(std::string_view reason) {
+  const auto is = [&](std::string_view known) { return reason.starts_with(known); };
+  return std::ranges::any_of(kForNodes, is)   ? WaitsFor::kNodes
+         : std::ranges::any_of(kForOther, is) ? WaitsFor::kOther
+                                              : WaitsFor::kUnknown;
+}
+
+CommandSpec queue_query(const ClientSettings& settings) {
+  CommandSpec spec = slurm_command(settings, {"squeue", "--local", "-a", "-h", "-O", kFormat});
+  spec.extra_environment.emplace_back("SLURM_BITSTR_LEN=0");  // else arrays are cut off
+  spec.max_output_bytes = std::size_t{256} << 20;
+  return spec;
+}
+
+Result<JobQueue> read_queue(const CommandOutput& output) {
+  if (output.too_long || !output.succeeded()) {
+    const auto known = known_failure(output.err);
+    return Error{Code::kUnavailable, known              ? known->detail
+                                     : output.timed_out ? "squeue did not finish in time"
+                                                        : "squeue failed: " + excerpt(output.err)};
+  }
+  if (!output.out.empty() && !output.out.ends_with('\n')) {
+    return Error{Code::kInvalid, "squeue's output is truncated"};
+  }
+  JobQueue queue;
+  bool shows_sharing = false;
+  for (const std::string_view line : split(output.out, '\n')) {
+    if (!trim(line).empty() && !take_line(line, queue, shows_sharing)) {
+      return Error{Code::kInvalid, "squeue's output cannot be parsed: \"" + excerpt(line) + "\""};
+    }
+  }
+  // 26.05 prints NO for all pending jobs. Too few machines are corrected by the next query, too
+  // many cost a boot.
+  for (PendingJob& job : queue.pending) {
+    job.exclusive = job.exclusive && shows_sharing;
+  }
+  return queue;
+}
+
+std::int64_t count_array(std::string_view tasks) {
+  tasks.remove_prefix(tasks.starts_with('[') ? 1 : 0);
+  tasks = tasks.substr(0, tasks.find(']'));
+  const auto percent = tasks.find('%');
+  const auto limit =
+      percent == std::string_view::npos ? std::nullopt : number_value(tasks.substr(percent + 1));
+  tasks = tasks.substr(0, percent);
+  std::int64_t count = 0;
+  for (const std::string_view part : split(tasks, ',')) {
+    const auto colon = part.find(':');
+    const auto step =
+        colon == std::string_view::npos ? 1 : number_value(part.substr(colon + 1)).value_or(1);
+    const auto range = part.substr(0, colon);
+    const auto dash = range.find('-');
+    const auto first = number_value(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_value(range.substr(dash + 1));
+    if (first && last && *last >= *first) {
+      count += (*last - *first) / std::max<std::int64_t>(step, 1) + 1;
+    }
+  }
+  count = std::max<std::int64_t>(count, 1);
+  return limit && *limit > 0 ? std::min(count, *limit) : count;
+}
+
+}  // namespace slurmlet::slurm
