@@ -152,6 +152,9 @@ struct Machine {
   std::string drain_policy;            // the annotation
   std::vector<std::string> addresses;  // names and IP addresses
   std::optional<WallTime> deleted_at;
+  std::optional<WallTime> created_at = {};
+  std::string deployment = {};   // its MachineDeployment, in its namespace
+  std::string delete_mark = {};  // value of cluster.x-k8s.io/delete-machine
   bool operator==(const Machine&) const = default;
 };
 

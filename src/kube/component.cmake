@@ -12,5 +12,6 @@ set(COMPONENT_SOURCES
   rest_api.cpp
   rest_call.cpp
   review_api.cpp
+  scale_api.cpp
   status_error.cpp
   watch.cpp)

@@ -216,6 +216,9 @@ Result<Machine> machine_from_json(const json& value) {
   const json& annotations = member(metadata, "annotations");
   machine.hooked = annotations.is_object() && annotations.contains(node::vocabulary::kMachineHook);
   machine.drain_policy = string_at(annotations, node::vocabulary::kDrainPolicy);
+  machine.delete_mark = string_at(annotations, node::vocabulary::kDeleteMachine);
+  machine.deployment = string_at(member(metadata, "labels"), node::vocabulary::kDeployment);
+  machine.created_at = parse_rfc3339(string_at(metadata, "creationTimestamp"));
   if (machine.namespace_name.empty() || machine.name.empty() || machine.uid.empty()) {
     return Error{Code::kInvalid, "not a Machine: its namespace, name or uid is missing"};
   }

@@ -60,6 +60,16 @@ inline constexpr char kDetached[] = "Detached";
 inline constexpr char kDrainPolicy[] = "slurmlet.io/drain-policy";
 inline constexpr char kMachineHook[] =
     "pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet";
+// Of Cluster API, on a Machine: it is deleted first; and the label with its MachineDeployment.
+inline constexpr char kDeleteMachine[] = "cluster.x-k8s.io/delete-machine";
+inline constexpr char kDeleteMachineBy[] = "slurmlet";  // our value
+inline constexpr char kDeployment[] = "cluster.x-k8s.io/deployment-name";
+// Annotations of a MachineDeployment, set by people (scale_policy.h).
+inline constexpr char kScaleFor[] = "slurmlet.io/scale-for";
+inline constexpr char kScaleFeatures[] = "slurmlet.io/scale-features";
+inline constexpr char kIdleAfter[] = "slurmlet.io/idle-after";
+inline constexpr char kBootTimeout[] = "slurmlet.io/boot-timeout";
+inline constexpr char kMarkIdle[] = "slurmlet.io/mark-idle";
 // Keys of node.labels that we set, for removing those that have left it.
 inline constexpr char kConfiguredLabels[] = "slurmlet.io/configured-labels";
 inline constexpr char kGpuResources[] = "slurmlet.io/gpu-resources";  // names we published

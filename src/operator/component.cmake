@@ -11,7 +11,11 @@ set(COMPONENT_SOURCES
   machines/machine_events.cpp
   machines/machine_place.cpp
   machines/machine_sync.cpp
+  machines/job_queue.cpp
   machines/machine_sync_calls.cpp
+  machines/scale_facts.cpp
+  machines/scale_policy.cpp
+  machines/scaler.cpp
   machines/site_machines.cpp
   machines/slurm_jobs.cpp
   manifests.cpp

@@ -57,6 +57,12 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
       leftovers_({context_.site, context_.node_leases, context_.events, [this] { return acts(); }},
                  settings_.dry_run),
       nodes_(settings_.dump.cluster) {
+  if (settings_.scale) {
+    scaler_.emplace(
+        *settings_.scale,
+        ScaleContext{*context_.scale, context_.machine_api, context_.machine_events},
+        [this] { return acts(); }, context_.queue_runner());
+  }
   if (context_.approvals != nullptr) {
     certificates_.emplace(
         CertificateSettings{settings_.bootstrap_group, settings_.dry_run},
@@ -80,6 +86,9 @@ std::vector<int> OperatorLoop::wake_fds() const {
   };
   add(changes_.wake_fds());
   add(machines_.wake_fds());
+  if (scaler_) {
+    add(scaler_->wake_fds());
+  }
   return fds;
 }
 
@@ -251,6 +260,9 @@ void OperatorLoop::take_lead(bool leads) {
   changes_.forget();
   publisher_.forget_all();
   machines_.forget();
+  if (scaler_) {
+    scaler_->forget();
+  }
   last_messages_.clear();
 }
 
@@ -281,6 +293,9 @@ SteadyTime OperatorLoop::step() {
   }
   std::vector<NodeChange> changes;
   next = std::min(next, machines_.step(now, nodes_, dump_, changes));
+  if (scaler_) {
+    next = std::min(next, scaler_->step(now, machines_, nodes_, dump_, changes));
+  }
   next = std::min(next, step_changes(now, std::move(changes), is_new_dump));
   next = std::min(next, step_api(context_.clock.now()));
   if (changes_.has_pending(now.steady)) {

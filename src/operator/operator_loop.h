@@ -4,6 +4,7 @@
 //   - publish each Node's record (rules/record_rules.h),
 //   - drain cordoned nodes, undrain uncordoned ones (rules/drain_rules.h),
 //   - release deleted Machines once their jobs have ended (machine_sync.h),
+//   - scale MachineDeployments by the queue (scaler.h),
 //   - delete Nodes whose Machine is gone (leftover_nodes.h),
 //   - approve certificate requests of nodes (certificate_approver.h).
 // All state is in Slurm and on the Nodes, so it may be killed at any moment. A standby watches
@@ -24,6 +25,7 @@
 #include "operator/leader.h"
 #include "operator/leftover_nodes.h"
 #include "operator/machines/machine_sync.h"
+#include "operator/machines/scaler.h"
 #include "operator/record_publisher.h"
 #include "operator/site/dumped_nodes.h"
 #include "operator/site/node_changes.h"
@@ -36,10 +38,11 @@ struct OperatorSettings {
   DumpedNodes::Settings dump;
   slurm::SlurmIdentity self;  // user of Slurm's commands
   bool elect_leader = true;
-  bool dry_run = false;         // reports its actions, and takes none
-  DrainPolicy policy;           // for Machines without one
-  bool all_machines = true;     // of every Cluster
-  std::string bootstrap_group;  // may request client certificates; "" = no group
+  bool dry_run = false;                     // reports its actions, and takes none
+  DrainPolicy policy;                       // for Machines without one
+  bool all_machines = true;                 // of every Cluster
+  std::string bootstrap_group;              // may request client certificates; "" = no group
+  std::optional<ScaleSettings> scale = {};  // nothing = MachineDeployments are not scaled
 };
 
 // Must outlive the loop.
@@ -59,6 +62,8 @@ struct OperatorContext {
   // For certificate requests; null = they are left to others.
   std::vector<CertificateWatch> certificates = {};
   kube::ApprovalApi* approvals = nullptr;
+  kube::ScaleApi* scale = nullptr;  // needed with OperatorSettings::scale, as is the runner
+  std::function<std::unique_ptr<CommandRunner>()> queue_runner = {};
 };
 
 // For metrics and health.
@@ -73,6 +78,7 @@ struct OperatorStatus {
   std::optional<WallTime> dumped_at;
   std::string dump_problem, api_problem, record_problem;
   MachineStatus machines;
+  ScaleStatus scale;
   std::uint64_t nodes_deleted = 0, node_deletion_failures = 0;
   std::uint64_t certificates_approved = 0, certificate_failures = 0;
   std::size_t certificates_waiting = 0;
@@ -122,6 +128,7 @@ class OperatorLoop {
   NodeChanges changes_;
   RecordPublisher publisher_;
   MachineSync machines_;
+  std::optional<Scaler> scaler_;
   LeftoverNodes leftovers_;
   std::optional<CertificateApprover> certificates_;
 

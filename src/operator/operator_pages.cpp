@@ -1,5 +1,7 @@
 #include "operator/operator_pages.h"
 
+#include <tuple>
+
 namespace slurmlet::op {
 namespace {
 
@@ -46,6 +48,60 @@ void add_certificates(const OperatorStatus& status, std::vector<MetricFamily>& o
                          labelled("result", "failure", status.certificate_failures)}));
 }
 
+void add_partitions(const ScaleStatus& scale, std::vector<MetricFamily>& out) {
+  using P = PartitionStatus;
+  constexpr std::tuple<const char*, const char*, std::int64_t P::*> kFamilies[] = {
+      {"pending_jobs",
+       "Pending jobs that wait for nodes of the partition; elements of arrays count.", &P::jobs},
+      {"pending_nodes", "Nodes that these jobs need at least.", &P::nodes},
+      {"pending_gpus", "GPUs that these jobs need.", &P::gpus},
+      {"idle_nodes", "Nodes of the partition that are idle.", &P::idle},
+      {"allocated_nodes", "Nodes of the partition that run jobs.", &P::allocated}};
+  for (const auto& [name, help, member] : kFamilies) {
+    MetricFamily family = gauge(std::string{"slurmlet_operator_partition_"} + name, help, {});
+    for (const auto& [partition, status] : scale.partitions) {
+      family.samples.push_back(labelled("partition", partition, status.*member));
+    }
+    out.push_back(std::move(family));
+  }
+}
+
+void add_scale(const ScaleStatus& scale, std::vector<MetricFamily>& out) {
+  if (!scale.on) {
+    return;
+  }
+  add_partitions(scale, out);
+  MetricFamily wanted = gauge("slurmlet_operator_partition_wanted_machines",
+                              "Machines that the partition's queue and jobs need of a "
+                              "MachineDeployment, within its minimum and maximum.",
+                              {});
+  MetricFamily replicas = gauge("slurmlet_operator_machinedeployment_replicas",
+                                "Machines that a scaled MachineDeployment is to have.", {});
+  for (const auto& group : scale.groups) {
+    for (const auto& partition : group.partitions) {
+      wanted.samples.push_back({{{"partition", partition}, {"machinedeployment", group.name}},
+                                static_cast<double>(group.wanted)});
+    }
+    replicas.samples.push_back(labelled("machinedeployment", group.name, group.replicas));
+  }
+  MetricFamily unknown =
+      gauge("slurmlet_operator_jobs_unknown_reason",
+            "Pending jobs whose reason is not known, so they are no demand.", {});
+  for (const auto& [reason, jobs] : scale.unknown_reasons) {
+    unknown.samples.push_back(labelled("reason", reason, jobs));
+  }
+  out.push_back(std::move(wanted));
+  out.push_back(std::move(replicas));
+  out.push_back(std::move(unknown));
+  out.push_back(gauge("slurmlet_operator_jobs_too_large",
+                      "Pending jobs that no machine of a MachineDeployment can hold.",
+                      scale.too_large));
+  out.push_back(counter(
+      "slurmlet_operator_scale_actions_total", "Changes of the replicas of MachineDeployments.",
+      {labelled("action", "up", scale.ups), labelled("action", "down", scale.downs),
+       labelled("action", "failure", scale.failures)}));
+}
+
 }  // namespace
 
 std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
@@ -86,6 +142,7 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
   }
   out.push_back(std::move(ready));
   add_machines(status.machines, out);
+  add_scale(status.scale, out);
   add_leftovers(status, out);
   add_certificates(status, out);
   return out;

@@ -133,6 +133,9 @@ OperatorStatus OperatorLoop::status() const {
   out.dumped_at = dump_.report().dumped_at;
   out.dump_problem = dump_.report().failure;
   out.machines = machines_.status();
+  if (scaler_ && out.leads) {
+    out.scale = scaler_->status();
+  }
   out.nodes_deleted = leftovers_.deleted();
   out.node_deletion_failures = leftovers_.failures();
   if (certificates_) {

@@ -37,6 +37,8 @@ struct Options {
   config::Milliseconds slurm_command_timeout{15'000};
   bool approve_serving = true;  // certificates
   std::string bootstrap_group;  // may request client certificates; "" = no group
+  bool autoscale = false;       // MachineDeployments with slurmlet.io/scale-for
+  int scale_up_per_minute = 10;
   bool leader_elect = true;
   std::string leader_namespace = "slurmlet-system";
   std::string metrics_address = "127.0.0.1:10258";  // "" = none

@@ -62,6 +62,21 @@ std::string show_duration(const Options& options) {
   return config::format_duration(options.*Member);
 }
 
+template <auto Member, int From, int To>
+Problem set_number(Options& options, const std::string& value) {
+  const auto number = parse_int<int>(value);
+  if (!number || *number < From || *number > To) {
+    return is(value, fmt::format("it must be a number between {} and {}", From, To));
+  }
+  options.*Member = *number;
+  return std::nullopt;
+}
+
+template <auto Member>
+std::string show_number(const Options& options) {
+  return std::to_string(options.*Member);
+}
+
 Problem set_interval(Options& options, const std::string& value) {
   if (value == "auto") {
     options.interval.reset();
@@ -181,6 +196,13 @@ constexpr Row kRows[] = {
      "what happens to the jobs of a deleted Machine: wait, deadline=DURATION or now; its\n"
      "      annotation slurmlet.io/drain-policy overrides this",
      set_policy, show_policy},
+    {"autoscale", "--autoscale", "",
+     "give MachineDeployments with the annotation slurmlet.io/scale-for as many Machines as the\n"
+     "      queue needs; needs deploy/operator/rbac-autoscaling.yaml",
+     set_switch<&O::autoscale>, show_switch<&O::autoscale>},
+    {"scaleUpPerMinute", "--scale-up-per-minute", "number",
+     "how many Machines autoscale adds in a minute at most",
+     set_number<&O::scale_up_per_minute, 1, 1000>, show_number<&O::scale_up_per_minute>},
     {"slurmConf", "--slurm-conf", "string", "slurm.conf, where it is not in its usual place",
      set_path<&O::slurm_conf>, show_text<&O::slurm_conf>},
     {"slurmBinDir", "--slurm-bin-dir", "string",

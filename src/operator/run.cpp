@@ -107,6 +107,15 @@ Process::Process(const Options& options, ApiConnection nodes,
                           nodes_.node_api};
   watch_certificates(context);
   const auto runner = [this] { return slurm_runner(options_.slurm_jwt_file, clock_); };
+  if (options_.autoscale) {
+    settings.scale = ScaleSettings{slurm_client(options_), ScaleSettings{}.interval,
+                                   options_.scale_up_per_minute, options_.dry_run};
+    if (options_.interval) {
+      settings.scale->interval = *options_.interval;
+    }
+    context.scale = &machines_.scale;
+    context.queue_runner = runner;
+  }
   loop_ = std::make_unique<OperatorLoop>(std::move(settings), std::move(context),
                                          dump_source(options_, *nodes_.client, clock_), runner(),
                                          runner(), system_random());

@@ -12,6 +12,7 @@
 #include "credentials/access.h"
 #include "kube/certificate_api.h"
 #include "kube/rest_api.h"
+#include "kube/scale_api.h"
 #include "kube/watch.h"
 #include "operator/local_settings.h"
 #include "operator/options.h"
@@ -59,6 +60,7 @@ class MachineServer {
         client_(own ? *own->client : *nodes.client),
         clock_(clock),
         api(client_, calls(kMachineCall)),
+        scale(client_, calls(kMachineCall), options.machine_cluster),
         event_api(client_, calls(kMachineCall)),
         machines(kube::watch_machines(client_, options.machine_cluster, calls(), system_random())) {
   }
@@ -85,6 +87,7 @@ class MachineServer {
 
  public:
   kube::RestMachineApi api;
+  kube::RestScaleApi scale;
   kube::RestEventApi event_api;
   sync::EventSink events = event_sink(event_api);
   const std::unique_ptr<kube::Watch<kube::Machine>> machines;

@@ -92,6 +92,9 @@ NodeChange slurm_change(const SlurmNode& slurm, const SiteView& site, UninstallP
   const bool is_drained = slurm.state.has("DRAIN");
   const bool is_ours =
       is_own_drain(slurm.reason) || (!is_drained && slurm.reason.starts_with(kUndrainedReason));
+  if (is_drained && is_scale_reason(slurm.reason)) {
+    return {slurm.name, DrainAction::kUndrain};
+  }
   KubeNode asked;
   asked.name = slurm.name;
   const auto claims = claimants(site.nodes.by_slurm(), slurm);

@@ -80,6 +80,11 @@ class MachineSync {
   const SiteMachines& machines() const { return machines_; }
   // The state of the Node's Machine; kNone while that is not certain.
   MachineOf machine_of(const std::string& node) const;
+  // Where a live Machine's Slurm nodes are in the last dump.
+  MachinePlace place(const kube::Machine& machine, SiteNodes& nodes,
+                     const DumpedNodes& dump) const {
+    return find(machine, {nodes, dump, hosts_});
+  }
   const MachineStatus& status() const { return status_; }
   // Resets to the state after a restart.
   void forget();

@@ -103,7 +103,8 @@ bool keeps_reason(const SlurmNode& slurm) {
 // Once the Machine is being deleted, an uncordon must not undrain. 0.1 put ours before the Reason
 // of a DOWN node.
 DrainRuling wanted_of_drained(const KubeNode& node, const SlurmNode& slurm, bool deleting) {
-  if (!deleting || !is_own_drain(slurm.reason) || is_noted(parse_drain_note(node.drain), slurm)) {
+  const bool is_ours = is_own_drain(slurm.reason) || is_scale_reason(slurm.reason);
+  if (!deleting || !is_ours || is_noted(parse_drain_note(node.drain), slurm)) {
     return {};
   }
   if (keeps_reason(slurm)) {
@@ -153,6 +154,8 @@ bool is_final(DrainAction action) {
 std::string machine_reason(const KubeNode& node) {
   return std::string{kMachineDeleted} + " [" + node.uid + "]";
 }
+
+bool is_scale_reason(std::string_view reason) { return is_reason(reason, kScaleReason); }
 
 bool is_machine_reason(std::string_view reason) { return is_reason(reason, kMachineDeleted); }
 

@@ -50,6 +50,9 @@ inline constexpr std::string_view kCordonReason = "slurmlet: cordoned";
 inline constexpr std::string_view kUndrainedReason = "slurmlet: undrained";  // of no drain
 std::string machine_reason(const KubeNode& node);
 bool is_own_drain(std::string_view reason);
+// Of an idle machine that is to go (scale_rules.h); " [UID of the Machine]" follows.
+inline constexpr std::string_view kScaleReason = "slurmlet: scale-down";
+bool is_scale_reason(std::string_view reason);
 // True for a deletion's Reason with any Node's uid.
 bool is_machine_reason(std::string_view reason);
 

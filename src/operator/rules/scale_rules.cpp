@@ -254,8 +254,6 @@ void rule_down(const ScaleGroup& group, ScaleRuling& ruling) {
 
 }  // namespace
 
-bool is_scale_reason(std::string_view reason) { return reason.starts_with(kScaleReason); }
-
 bool satisfies(const std::set<std::string>& features, std::string_view expression) {
   if (expression.empty()) {
     return true;

@@ -18,10 +18,6 @@
 
 namespace slurmlet::op {
 
-// Reason of the drain; " [UID of the Machine]" follows.
-inline constexpr std::string_view kScaleReason = "slurmlet: scale-down";
-bool is_scale_reason(std::string_view reason);
-
 // Of one machine.
 struct MachineSize {
   std::int64_t cpus = 0, memory_mib = 0, gpus = 0;

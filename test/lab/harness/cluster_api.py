@@ -69,7 +69,8 @@ class Infrastructure(threading.Thread):
 
 
 class ClusterAPI(Program):
-    def __init__(self, plane, directory, host):
+    def __init__(self, plane, directory, host, infrastructure=None):
+        """`infrastructure` takes the place of the stand-in whose machines are all of that host."""
         self.api = plane.admin
         directory = pathlib.Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
@@ -85,7 +86,7 @@ class ClusterAPI(Program):
             f"--webhook-port={free_port()}", f"--webhook-cert-dir={directory}",
             "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
             "--machineset-preflight-checks="], "cluster-api")
-        self.infrastructure = Infrastructure(self.api, host)
+        self.infrastructure = infrastructure or Infrastructure(self.api, host)
         self.infrastructure.start()
         self._make_cluster(plane)
 

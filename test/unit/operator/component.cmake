@@ -13,5 +13,6 @@ set(COMPONENT_TESTS
   options_test.cpp
   rest_access_test.cpp
   rules_test.cpp
+  scale_policy_test.cpp
   scale_rules_test.cpp
   uninstall_rules_test.cpp)

@@ -1,0 +1,128 @@
+#include "operator/machines/scale_facts.h"
+
+#include <algorithm>
+
+#include "node/vocabulary.h"
+#include "slurm/answers/record_text.h"
+
+namespace slurmlet::op {
+namespace {
+
+using State = ScaleMachine::State;
+
+constexpr std::size_t kMostReasons = 20;  // in metrics
+
+// Flags that say nothing of a node's use.
+bool is_free(const node::SlurmState& state, bool may_drain) {
+  return state.base == "IDLE" && std::ranges::all_of(state.flags, [&](const std::string& flag) {
+           return flag == "DYNAMIC_NORM" || flag == "DYNAMIC_FUTURE" || flag == "CLOUD" ||
+                  (may_drain && flag == "DRAIN");
+         });
+}
+
+bool may_come(const node::SlurmState& state) {
+  return !state.has("DRAIN") && !state.has("FAIL") &&
+         (state.base == "DOWN" || state.base == "UNKNOWN" || state.base == "FUTURE" ||
+          state.has("NOT_RESPONDING"));
+}
+
+Duration idle_for(const MachinePlace& place, WallTime now) {
+  Duration least = Duration::max();
+  for (const SlurmNode* slurm : place.slurm) {
+    const auto record = slurm::read_record_text(slurm->text);
+    if (!record || !record->last_busy) {
+      return {};  // not known
+    }
+    least = std::min<Duration>(least, now - *record->last_busy);
+  }
+  return least;
+}
+
+State state_of(const kube::Machine& machine, const MachinePlace& place, const QueueFacts& queue,
+               const ScalePolicy& policy, WallTime now) {
+  const auto& slurm = place.slurm;
+  const auto all = [&](const auto& is) {
+    return std::ranges::all_of(slurm, [&](const SlurmNode* node) { return is(*node); });
+  };
+  const bool is_young = machine.created_at && now - *machine.created_at < policy.boot_timeout;
+  if (slurm.empty() || all([](const SlurmNode& node) { return may_come(node.state); })) {
+    return is_young ? State::kBooting : State::kInUse;
+  }
+  if (!place.unclear.empty() || place.is_elsewhere || place.node.unschedulable) {
+    return State::kInUse;
+  }
+  const bool is_ours = std::ranges::any_of(slurm, [](const SlurmNode* node) {
+    return node->state.has("DRAIN") && is_scale_reason(node->reason);
+  });
+  if (is_ours) {
+    const bool has_left = all([&](const SlurmNode& node) {
+      return is_drained_idle(node) && queue.drained.contains(node.name);
+    });
+    return has_left ? State::kLeft : State::kLeaving;
+  }
+  return all(is_idle) ? State::kIdle : State::kInUse;
+}
+
+}  // namespace
+
+bool is_idle(const SlurmNode& slurm) { return is_free(slurm.state, false); }
+
+bool is_drained_idle(const SlurmNode& slurm) {
+  return is_free(slurm.state, true) && slurm.state.has("DRAIN") && is_scale_reason(slurm.reason);
+}
+
+ScaleMachine scale_machine(const kube::Machine& machine, const MachinePlace& place,
+                           const QueueFacts& queue, const ScalePolicy& policy, WallTime now) {
+  ScaleMachine out{.name = key_of(machine), .hooked = machine.hooked};
+  out.marked = machine.delete_mark == node::vocabulary::kDeleteMachineBy;
+  out.has_job = std::ranges::any_of(place.slurm, [&](const SlurmNode* node) {
+    return queue.jobs.nodes.contains(node->name) || node->state.base == "ALLOCATED" ||
+           node->state.base == "MIXED" || node->state.has("COMPLETING");
+  });
+  out.state = state_of(machine, place, queue, policy, now);
+  if (out.state == State::kIdle && out.has_job) {
+    out.state = State::kInUse;
+  }
+  if (out.state == State::kIdle) {
+    out.idle_for = idle_for(place, now);
+  }
+  return out;
+}
+
+void count_jobs(const slurm::JobQueue& queue, ScaleStatus& status) {
+  status.unknown_reasons.clear();
+  for (const auto& job : queue.pending) {
+    if (job.waits_for == node::WaitsFor::kUnknown && status.unknown_reasons.size() < kMostReasons) {
+      ++status.unknown_reasons[job.reason];
+    }
+    if (job.waits_for != node::WaitsFor::kNodes) {
+      continue;
+    }
+    for (const auto& name : job.partitions) {
+      if (const auto found = status.partitions.find(name); found != status.partitions.end()) {
+        found->second.jobs += job.count;
+        found->second.nodes += job.count * job.nodes;
+        found->second.gpus += job.count * job.gpus;
+      }
+    }
+  }
+}
+
+void count_nodes(const SlurmNodes& nodes, ScaleStatus& status) {
+  for (const auto& [name, slurm] : nodes) {
+    const bool idle = is_idle(slurm);
+    const bool allocated = slurm.state.base == "ALLOCATED" || slurm.state.base == "MIXED";
+    const auto record = idle || allocated ? slurm::read_record_text(slurm.text)
+                                          : Result<node::SlurmNodeRecord>{Error{}};
+    if (!record) {
+      continue;
+    }
+    for (const auto& partition : record->partitions) {
+      if (const auto found = status.partitions.find(partition); found != status.partitions.end()) {
+        ++(idle ? found->second.idle : found->second.allocated);
+      }
+    }
+  }
+}
+
+}  // namespace slurmlet::op
