@@ -1,0 +1,200 @@
+"""slurmlet-operator gives a MachineDeployment as many Machines as the queue of Slurm needs: real slurmctld, real
+Cluster API, and a stand-in for an infrastructure provider whose machines are dynamic nodes (slurmd -Z)."""
+import os
+import pathlib
+import re
+
+import pytest
+
+from harness.api import ApiError, repository
+from harness.cluster_api import CLUSTER, CORE, INFRASTRUCTURE, ClusterAPI, Infrastructure
+from harness.operator_site import HOOK, Site, operator_account
+from harness.rig import wait_until
+from harness.service_account import apply, can
+from slurmcluster.config import free_ports
+from slurmcluster.isolation import as_host
+
+CPUS = os.cpu_count()
+SILENT = 30  # seconds, until slurmctld takes a slurmd for gone
+HOSTS = [f"dyn{number}" for number in range(1, 16)]
+SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
+MARK = "cluster.x-k8s.io/delete-machine"
+
+
+class Hosts(Infrastructure):
+    """Each machine is a host of its own, whose slurmd runs as long as the machine is there."""
+
+    def __init__(self, api):
+        super().__init__(api, None)
+        self.slurm, self.free, self.used, self.booting = None, [], {}, True
+
+    def begin(self, slurm):
+        self.slurm, self.free, self.used, self.booting = slurm, list(HOSTS), {}, True
+
+    def power_on(self, host):
+        """With a port of its own, of which slurmd -Z 22.05 knows nothing: there slurm.conf names the nodes."""
+        slurm = self.slurm
+        if not is_dynamic(slurm.spec.root):
+            slurm.daemon("start", f"slurmd:{host}")
+            return
+        etc, [port] = pathlib.Path(slurm.layout.at("etc")), free_ports(1)
+        conf, names = etc / f"{host}.conf", etc / f"hosts.{host}"
+        conf.write_text(re.sub(r"SlurmdPort=\d+", f"SlurmdPort={port}", pathlib.Path(slurm.conf_path).read_text()))
+        names.write_text(f"127.0.0.1 localhost {' '.join(HOSTS)}\n")
+        slurm.processes.spawn(f"slurmd.{host}", [
+            *as_host(host, str(names), slurm.layout.at("run")), *slurm.program("slurmd"), "-D", "-Z", "-f", str(conf),
+            "--conf", f"Port={port}"], slurm.own_env(), None)
+
+    def run(self):
+        while not self.ended.wait(0.2):
+            try:
+                items = self.api.get(f"{INFRASTRUCTURE}/standinmachines")["items"]
+                for item in items:
+                    self.provision(item)
+                names = {item["metadata"]["name"] for item in items}
+                for name in [name for name in self.used if name not in names]:
+                    self.slurm.processes.stop(f"slurmd.{self.used.pop(name)}")
+            except (ApiError, OSError):
+                continue
+
+    def provision(self, item):
+        name = item["metadata"]["name"]
+        if not item["metadata"].get("ownerReferences") or item["metadata"].get("deletionTimestamp"):
+            return
+        if name not in self.used and self.booting:
+            self.host = self.used[name] = self.free.pop(0)
+            self.power_on(self.host)
+            super().provision(item)
+
+
+@pytest.fixture(scope="module")
+def hosts(plane):
+    return Hosts(plane.admin)
+
+
+@pytest.fixture(scope="module")
+def cluster_api(plane, work, hosts):
+    one = ClusterAPI(plane, work / "capi", None, hosts)
+    yield one
+    one.stop()
+
+
+def is_dynamic(root):
+    return bool(root)
+
+
+def start_slurm(own_slurm, root, name):
+    """Without a node that is there."""
+    if is_dynamic(root):
+        slurm = own_slurm(nodes=["dyn0"], cpus=CPUS, root=root, dynamic=["dyn0"], cluster_name=name,
+                          slurmd_timeout=SILENT, slurmd_arguments={"dyn0": ["-Z"]})
+        slurm.daemon("stop", "slurmd:dyn0")
+        slurm.command("scontrol", "delete", "nodename=dyn0")
+        return slurm
+    slurm = own_slurm(nodes=HOSTS, cpus=CPUS, cluster_name=name, slurmd_timeout=SILENT,
+                      hosts={host: [host, "", host] for host in HOSTS}, conf_lines=["ReturnToService=2"])
+    for host in HOSTS:
+        slurm.daemon("stop", f"slurmd:{host}")
+    slurm.command("scontrol", "update", "nodename=" + ",".join(HOSTS), "state=down", "reason=off")
+    return slurm
+
+
+@pytest.fixture(scope="module")
+def autoscaling_account(plane):
+    account = operator_account(plane)
+    apply(plane, repository() / "deploy/operator/admission.yaml")
+    apply(plane, repository() / "deploy/operator/rbac-autoscaling.yaml")
+    wait_until(lambda: can(plane, "patch", "machinedeployments/scale", account.user,
+                           api_group="cluster.x-k8s.io"), what="the rights")
+    return account
+
+
+def make(cluster_api, name, least, most, idle_after="5s"):
+    cluster_api.make_deployment(name, {HOOK: ""})
+    cluster_api.api.merge(f"{CORE}/machinedeployments/{name}", {"metadata": {"annotations": {
+        "slurmlet.io/scale-for": "partition=normal", SIZE + "min-size": str(least), SIZE + "max-size": str(most),
+        "capacity.cluster-autoscaler.kubernetes.io/cpu": str(CPUS), "slurmlet.io/idle-after": idle_after}}})
+
+
+def start(site):
+    return site.start("--autoscale", f"--machine-cluster=default/{CLUSTER}", "--scale-up-per-minute=100",
+                      "--leader-elect=false")
+
+
+def live(cluster_api, name=""):
+    return [one for one in cluster_api.machines() if not one["metadata"].get("deletionTimestamp") and
+            one["metadata"]["labels"]["cluster.x-k8s.io/deployment-name"].startswith(name)]
+
+
+def replicas(cluster_api, name):
+    return cluster_api.api.get(f"{CORE}/machinedeployments/{name}")["spec"]["replicas"]
+
+
+def submit(slurm, gate, *arguments, check=True):
+    done = slurm.command("sbatch", "--parsable", "--output=/dev/null", "--chdir=/", "--time=60", "--no-requeue", *arguments,
+                         f"--wrap=until [ -e {gate} ]; do sleep 0.2; done", check=check)
+    return done.stdout.strip()
+
+
+def states(slurm, jobs):
+    out = {}
+    for job in jobs:
+        shown = slurm.command("scontrol", "show", "job", job).stdout
+        out[job] = re.search(r"JobState=(\S+)", shown).group(1), re.search(r"ExitCode=(\S+)", shown).group(1)
+    return out
+
+
+def wait_states(slurm, jobs, wanted, timeout=120):
+    def state():
+        return set(states(slurm, jobs).values())
+    wait_until(lambda: state() == {wanted}, timeout,
+               lambda: f"{wanted}: {states(slurm, jobs)}\n{slurm.command('sinfo', '-N', '-l').stdout}"
+                       f"{slurm.command('squeue').stdout}")
+
+
+def twelve(slurm, gate):
+    """Jobs of three shapes; one that no machine can hold and one that is held are not in the answer."""
+    whole = [submit(slurm, gate, "-N2", f"-n{2 * CPUS}") for _ in range(2)]
+    large = [submit(slurm, gate, f"-c{CPUS}", "-n1") for _ in range(3)]
+    small = [submit(slurm, gate, "-n1", "-c1") for _ in range(5)]
+    submit(slurm, gate, "--hold", "-n1")
+    submit(slurm, gate, "-c64", "-n1", check=False)  # 24.11 does not take it
+    return [*whole, *large, *small]
+
+
+NEEDED = 2 * 2 + 3 + -(-5 // CPUS)
+
+
+def end(cluster_api, site, slurm, gate, *names):
+    gate.touch()
+    site.print_logs()
+    slurm.command("scancel", "-u", "root", check=False)
+    site.end()
+    for name in names:
+        cluster_api.delete_deployment(name)
+    wait_until(lambda: not cluster_api.infrastructure.used, what="the machines to go")
+
+
+def test_up_and_down(plane, cluster_api, hosts, autoscaling_account, own_slurm, slurm_root, tmp_path, timing):
+    name = "scale" + os.path.basename(slurm_root).replace(".", "")
+    slurm = start_slurm(own_slurm, slurm_root, name)
+    hosts.begin(slurm)
+    tmp_path.chmod(0o755)
+    gate = tmp_path / "gate"
+    make(cluster_api, name, 2, 12)
+    site = Site(plane, slurm, autoscaling_account, tmp_path)
+    start(site)
+    try:
+        wait_until(lambda: slurm.sinfo("-h", "-t", "idle", "-o", "%D").split() == ["2"], 60, "the least machines")
+        jobs = twelve(slurm, gate)
+        wait_states(slurm, jobs, ("RUNNING", "0:0"))
+        assert len(live(cluster_api)) == replicas(cluster_api, name) == NEEDED
+        gate.touch()
+        wait_states(slurm, jobs, ("COMPLETED", "0:0"))
+        wait_until(lambda: len(cluster_api.machines()) == 2, 180,
+                   lambda: f"two Machines: {slurm.command('sinfo', '-R').stdout}")
+        assert replicas(cluster_api, name) == 2
+        assert not [one for one in live(cluster_api) if MARK in one["metadata"].get("annotations", {})]
+        assert set(states(slurm, jobs).values()) == {("COMPLETED", "0:0")}
+    finally:
+        end(cluster_api, site, slurm, gate, name)
