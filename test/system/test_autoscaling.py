@@ -92,7 +92,7 @@ def start_slurm(own_slurm, root, name):
         slurm.command("scontrol", "delete", "nodename=dyn0")
         return slurm
     slurm = own_slurm(nodes=HOSTS, cpus=CPUS, cluster_name=name, slurmd_timeout=SILENT,
-                      hosts={host: [host, "", host] for host in HOSTS}, conf_lines=["ReturnToService=2"])
+                      hosts={host: [host, f"127.0.0.1 {' '.join(HOSTS)}", host] for host in HOSTS}, conf_lines=["ReturnToService=2"])
     for host in HOSTS:
         slurm.daemon("stop", f"slurmd:{host}")
     slurm.command("scontrol", "update", "nodename=" + ",".join(HOSTS), "state=down", "reason=off")
