@@ -11,6 +11,7 @@ from harness.cluster_api import CLUSTER, CORE, INFRASTRUCTURE, ClusterAPI, Infra
 from harness.operator_site import HOOK, Site, operator_account
 from harness.rig import wait_until
 from harness.service_account import apply, can
+from harness.turnstile import Turnstile
 from slurmcluster.config import free_ports
 from slurmcluster.isolation import as_host
 
@@ -170,8 +171,9 @@ def end(cluster_api, site, slurm, gate, *names):
     site.print_logs()
     slurm.command("scancel", "-u", "root", check=False)
     site.end()
-    for name in names:
-        cluster_api.delete_deployment(name)
+    for name in names[1:]:
+        cluster_api.api.delete(f"{CORE}/machinedeployments/{name}")
+    cluster_api.delete_deployment(names[0])
     wait_until(lambda: not cluster_api.infrastructure.used, what="the machines to go")
 
 
@@ -198,3 +200,145 @@ def test_up_and_down(plane, cluster_api, hosts, autoscaling_account, own_slurm, 
         assert set(states(slurm, jobs).values()) == {("COMPLETED", "0:0")}
     finally:
         end(cluster_api, site, slurm, gate, name)
+
+
+UP_OR_DOWN = "/scale?fieldManager="
+DRAIN = "state=drain reason=slurmlet: scale-down"
+MARKED = f'"{MARK}":"slurmlet"'
+RELEASE = f'"{HOOK}":null'
+
+
+def whole(slurm, gate, count):
+    return [submit(slurm, gate, "-n1", f"-c{CPUS}") for _ in range(count)]
+
+
+def idle(slurm):
+    return slurm.sinfo("-h", "-t", "idle", "-o", "%D").strip()
+
+
+def drained(slurm):
+    """By us, and not yet released."""
+    return len(re.findall(r"State=IDLE\S*DRAIN\S* [^\n]*Reason=slurmlet: scale-down",
+                          slurm.command("scontrol", "-o", "show", "node").stdout))
+
+
+def marked(cluster_api):
+    return len([one for one in cluster_api.machines() if MARK in one["metadata"].get("annotations", {})])
+
+
+@pytest.fixture(name="pool")
+def a_pool_of_one_to_three(plane, cluster_api, hosts, autoscaling_account, own_slurm, tmp_path, request):
+    """(name, slurm, gate, site, steps)"""
+    name = "pool" + str(sum(map(ord, request.node.name)))
+    slurm = start_slurm(own_slurm, "", name)
+    hosts.begin(slurm)
+    tmp_path.chmod(0o755)
+    gate = tmp_path / "gate"
+    make(cluster_api, name, 1, 3)
+    with Turnstile(plane, autoscaling_account, tmp_path / "front") as steps:
+        site = Site(plane, slurm, steps, tmp_path)
+        try:
+            wait_until(lambda: idle(slurm) == "1", what="the first machine")
+            yield name, slurm, gate, site, steps
+        finally:
+            steps.let_all()
+            end(cluster_api, site, slurm, gate, name)
+
+
+def start_held(site, steps):
+    return site.start("--autoscale", f"--machine-cluster=default/{CLUSTER}", "--leader-elect=false",
+                      f"--slurm-bin-dir={steps.programs}")
+
+
+def test_the_operator_is_killed_at_each_step(cluster_api, pool):
+    """Before it is done, and when it is done but the operator has not heard so."""
+    name, slurm, gate, site, steps = pool
+    jobs = whole(slurm, gate, 2)
+    wait_until(lambda: sorted(states(slurm, jobs).values()) == [("PENDING", "0:0"), ("RUNNING", "0:0")], what="one job")
+
+    def kill_at(when, step, holds):
+        steps.stop_at(when, step)
+        start_held(site, steps)
+        wait_until(steps.is_reached, what=f"the step {step}, {when}")
+        wait_until(holds, 10, f"what holds {when} {step}")
+        site.operators[-1].kill()
+
+    def has(count):
+        return replicas(cluster_api, name) == count
+
+    kill_at("before", UP_OR_DOWN, lambda: has(1))
+    kill_at("after", UP_OR_DOWN, lambda: has(2))
+    wait_states(slurm, jobs, ("RUNNING", "0:0"))
+    gate.touch()
+    wait_states(slurm, jobs, ("COMPLETED", "0:0"))
+    kill_at("before", DRAIN, lambda: has(2) and drained(slurm) == 0)
+    kill_at("after", DRAIN, lambda: has(2) and drained(slurm) == 1)
+    kill_at("before", MARKED, lambda: has(2) and marked(cluster_api) == 0)
+    kill_at("after", MARKED, lambda: has(2) and marked(cluster_api) == 1 and drained(slurm) == 1)
+    kill_at("before", UP_OR_DOWN, lambda: has(2) and drained(slurm) == 1)
+    kill_at("after", UP_OR_DOWN, lambda: has(1))
+    kill_at("before", RELEASE, lambda: len(cluster_api.machines()) == 2)
+    kill_at("after", RELEASE, lambda: has(1))
+    steps.let_all()
+    start_held(site, steps)
+    wait_until(lambda: len(cluster_api.machines()) == 1, what="one Machine")
+    assert has(1) and marked(cluster_api) == 0
+
+
+def test_what_comes_between(cluster_api, pool):
+    """Demand after the drain, a job that got in before it, an administrator's drain, and slurmctld's absence."""
+    name, slurm, gate, site, steps = pool
+    other = gate.with_name("other")
+    jobs = whole(slurm, gate, 2)
+    first = start_held(site, steps)
+    wait_states(slurm, jobs, ("RUNNING", "0:0"))
+    steps.stop_at("before", MARKED)
+    gate.touch()
+    wait_until(steps.is_reached, what="a drained machine")
+    assert drained(slurm) == 1 and replicas(cluster_api, name) == 2
+    again = whole(slurm, other, 2)  # demand: the drain ends
+    first.kill()
+    steps.let_all()
+    start_held(site, steps)
+    wait_states(slurm, again, ("RUNNING", "0:0"))
+    assert replicas(cluster_api, name) == 2
+
+    node = slurm.command("squeue", "-h", "-j", again[0], "-o", "%N").stdout.strip()
+    machine = next(one for one in cluster_api.machines() if one["status"]["addresses"][0]["address"] == node)
+    uid = machine["metadata"]["uid"]
+    slurm.command("scontrol", "update", f"nodename={node}", "state=drain", f"reason=slurmlet: scale-down [{uid}]")
+    site.wait_undrained(node)  # a job has got in
+    slurm.command("scontrol", "update", f"nodename={node}", "state=drain", "reason=fan")
+    slurm.daemon("stop", "slurmctld")
+    other.touch()
+    waits = len(site.operators[-1].output())
+    wait_until(lambda: "slurmctld did not report" in site.operators[-1].output()[waits - 200:], 60, "its absence")
+    assert replicas(cluster_api, name) == 2
+    slurm.daemon("start", "slurmctld")
+    wait_states(slurm, again, ("COMPLETED", "0:0"))
+    # The one that the administrator has drained stays and is none that a job can use.
+    wait_until(lambda: "DRAIN" in slurm.node_state(node), what="the drain")
+    site.wait_dumps(node, 8)
+    assert site.reason(node) == "fan" and replicas(cluster_api, name) in (1, 2)
+
+
+def test_two_deployments_of_one_partition(plane, cluster_api, hosts, autoscaling_account, own_slurm, tmp_path):
+    slurm = start_slurm(own_slurm, "", "twopools")
+    hosts.begin(slurm)
+    tmp_path.chmod(0o755)
+    gate = tmp_path / "gate"
+    make(cluster_api, "left", 1, 2)
+    make(cluster_api, "right", 1, 2)
+    site = Site(plane, slurm, autoscaling_account, tmp_path)
+    start(site)
+    try:
+        wait_until(lambda: idle(slurm) == "2", what="the least machines")
+        jobs = [submit(slurm, gate, "-N4", f"-n{4 * CPUS}")]
+        wait_states(slurm, jobs, ("RUNNING", "0:0"))
+        assert replicas(cluster_api, "left") == replicas(cluster_api, "right") == 2
+        gate.touch()
+        wait_states(slurm, jobs, ("COMPLETED", "0:0"))
+        wait_until(lambda: len(cluster_api.machines()) == 2, 120, "two Machines")
+        assert len(live(cluster_api, "left")) == len(live(cluster_api, "right")) == 1
+    finally:
+        end(cluster_api, site, slurm, gate, "left", "right")
