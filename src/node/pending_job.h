@@ -17,7 +17,7 @@ enum class WaitsFor : std::uint8_t {
 
 struct PendingJob {
   std::string id;
-  std::string reason;
+  std::string reason;  // if it is not known
   WaitsFor waits_for = WaitsFor::kUnknown;
   std::int64_t count = 1;  // elements of an array that may run at once
   std::vector<std::string> partitions;

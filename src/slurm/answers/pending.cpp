@@ -69,15 +69,29 @@ constexpr std::array<std::string_view, 26> kForOther{"None",
 
 using Row = std::array<std::string_view, kFields>;
 
-std::optional<Row> queue_row(std::string_view line) {
-  const auto parts = split(line, '\t');
-  if (parts.size() != kFields + 1 || !trim(parts.back()).empty()) {
-    return std::nullopt;
+// Without a list of the parts, since there may be 100,000 lines.
+template <class Take>
+void each_part(std::string_view text, char separator, const Take& take) {
+  for (std::size_t at = 0; at <= text.size();) {
+    const auto end = std::min(text.find(separator, at), text.size());
+    take(trim(text.substr(at, end - at)));
+    at = end + 1;
   }
+}
+
+std::optional<Row> queue_row(std::string_view line) {
   Row row;
-  std::transform(parts.begin(), parts.end() - 1, row.begin(),
-                 [](std::string_view part) { return trim(part); });
-  return row;
+  std::size_t count = 0;
+  bool fits = true;
+  each_part(line, '\t', [&](std::string_view part) {
+    if (count < kFields) {
+      row[count] = part;
+    } else {
+      fits = fits && part.empty();
+    }
+    ++count;
+  });
+  return fits && count == kFields + 1 ? std::optional{row} : std::nullopt;
 }
 
 // "16M", "1.50G"; without a suffix MiB.
@@ -96,25 +110,19 @@ std::int64_t mebibytes(std::string_view text) {
 // GPUs in "gres:gpu:a100:2,gres/gpu:1": the last number, where there is one.
 std::int64_t gpus_of(std::string_view list) {
   std::int64_t sum = 0;
-  for (std::string_view entry : split(list, ',')) {
-    entry = trim(entry);
-    if (!entry.starts_with("gres:gpu") && !entry.starts_with("gres/gpu")) {
-      continue;
+  each_part(list, ',', [&sum](std::string_view entry) {
+    if (entry.starts_with("gres:gpu") || entry.starts_with("gres/gpu")) {
+      sum += number_value(entry.substr(entry.find_last_of(":=") + 1)).value_or(1);
     }
-    const auto last = entry.find_last_of(":=");
-    sum += number_value(entry.substr(last + 1)).value_or(1);
-  }
+  });
   return sum;
 }
 
 void take_tres(std::string_view list, PendingJob& job) {
-  for (const std::string_view entry : split(list, ',')) {
-    const auto equals = entry.find('=');
-    if (equals == std::string_view::npos) {
-      continue;
-    }
-    const auto value = entry.substr(equals + 1);
-    const auto key = trim(entry.substr(0, equals));
+  each_part(list, ',', [&job](std::string_view entry) {
+    const auto equals = std::min(entry.find('='), entry.size());
+    const auto key = entry.substr(0, equals);
+    const auto value = entry.substr(std::min(equals + 1, entry.size()));
     if (key == "cpu") {
       job.cpus = number_value(value).value_or(1);
     } else if (key == "node") {
@@ -124,18 +132,17 @@ void take_tres(std::string_view list, PendingJob& job) {
     } else if (key == "gres/gpu") {
       job.gpus = number_value(value).value_or(0);
     }
-  }
+  });
 }
 
 PendingJob pending_job(const Row& row) {
   PendingJob job;
   job.id = row[kId];
-  job.reason = row[kReason];
   job.waits_for = waits_for(row[kReason]);
+  job.reason = job.waits_for == WaitsFor::kUnknown ? std::string{row[kReason]} : "";
   job.count = is_nothing(row[kTasks]) ? 1 : count_array(row[kTasks]);
-  for (const std::string_view partition : split(row[kPartitions], ',')) {
-    job.partitions.emplace_back(trim(partition));
-  }
+  each_part(row[kPartitions], ',',
+            [&job](std::string_view partition) { job.partitions.emplace_back(partition); });
   take_tres(row[kTres], job);
   job.nodes = std::max<std::int64_t>(job.nodes, 1);
   job.cpus_per_node = number_value(row[kMinCpus]).value_or(1);
