@@ -3,11 +3,13 @@ Cluster API, and a stand-in for an infrastructure provider whose machines are dy
 import os
 import pathlib
 import re
+import urllib.request
 
 import pytest
 
 from harness.api import ApiError, repository
 from harness.cluster_api import CLUSTER, CORE, INFRASTRUCTURE, ClusterAPI, Infrastructure
+from harness.metric_names import samples
 from harness.operator_site import HOOK, Site, operator_account
 from harness.rig import wait_until
 from harness.service_account import apply, can
@@ -93,7 +95,8 @@ def start_slurm(own_slurm, root, name):
         slurm.command("scontrol", "delete", "nodename=dyn0")
         return slurm
     slurm = own_slurm(nodes=HOSTS, cpus=CPUS, cluster_name=name, slurmd_timeout=SILENT,
-                      hosts={host: [host, f"127.0.0.1 {' '.join(HOSTS)}", host] for host in HOSTS}, conf_lines=["ReturnToService=2"])
+                      hosts={host: [host, f"127.0.0.1 {' '.join(HOSTS)}", host] for host in HOSTS},
+                      conf_lines=["ReturnToService=2"])
     for host in HOSTS:
         slurm.daemon("stop", f"slurmd:{host}")
     slurm.command("scontrol", "update", "nodename=" + ",".join(HOSTS), "state=down", "reason=off")
@@ -117,9 +120,9 @@ def make(cluster_api, name, least, most, idle_after="5s"):
         "capacity.cluster-autoscaler.kubernetes.io/cpu": str(CPUS), "slurmlet.io/idle-after": idle_after}}})
 
 
-def start(site):
+def start(site, *flags):
     return site.start("--autoscale", f"--machine-cluster=default/{CLUSTER}", "--scale-up-per-minute=100",
-                      "--leader-elect=false")
+                      "--leader-elect=false", *flags)
 
 
 def live(cluster_api, name=""):
@@ -330,12 +333,28 @@ def test_two_deployments_of_one_partition(plane, cluster_api, hosts, autoscaling
     make(cluster_api, "left", 1, 2)
     make(cluster_api, "right", 1, 2)
     site = Site(plane, slurm, autoscaling_account, tmp_path)
-    start(site)
+    [port] = free_ports(1)
+    start(site, f"--metrics-address=127.0.0.1:{port}")
+
+    def metrics():
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            text = answer.read().decode()
+        return {name + str(sorted(labels.values())): value
+                for name, some in samples(text).items() for labels, value in some}
+
+    def shows(idle_nodes, allocated, wanted):
+        now = metrics()
+        some = "slurmlet_operator_partition_"
+        return (now.get(f"{some}idle_nodes['normal']"), now.get(f"{some}allocated_nodes['normal']"),
+                now.get(f"{some}wanted_machines['default/left', 'normal']")) == (idle_nodes, allocated, wanted)
+
     try:
         wait_until(lambda: idle(slurm) == "2", what="the least machines")
+        wait_until(lambda: shows(2, 0, 1), what="the metrics of idle machines")
         jobs = [submit(slurm, gate, "-N4", f"-n{4 * CPUS}")]
         wait_states(slurm, jobs, ("RUNNING", "0:0"))
         assert replicas(cluster_api, "left") == replicas(cluster_api, "right") == 2
+        wait_until(lambda: shows(0, 4, 2), what="the metrics of a job")
         gate.touch()
         wait_states(slurm, jobs, ("COMPLETED", "0:0"))
         wait_until(lambda: len(cluster_api.machines()) == 2, 120, "two Machines")
