@@ -48,7 +48,7 @@ def manifests():
 
 def is_plain(path):
     """Whether the API server knows all its kinds without a CRD."""
-    return not any("x-k8s.io" in one["apiVersion"] for one in documents(path))
+    return not any("x-k8s.io" in one["apiVersion"] or "keda.sh" in one["apiVersion"] for one in documents(path))
 
 
 PLAIN = [path for path in manifests() if is_plain(path)]
@@ -81,13 +81,15 @@ def kustomize(program, directory):
 def test_there_are_manifests():
     assert {name_of(path) for path in PLAIN} == {
         "deploy/admission/daemonsets-check.yaml", "deploy/admission/daemonsets.yaml", "deploy/admission/node-names.yaml",
-        "deploy/admission/node-writes.yaml", "deploy/admission/pods.yaml", "deploy/operator/admission.yaml",
+        "deploy/admission/node-writes.yaml", "deploy/admission/pods.yaml", "deploy/autoscaling/hpa/hpa.yaml",
+        "deploy/operator/admission.yaml",
         "deploy/operator/management/admission.yaml", "deploy/operator/management/rbac.yaml",
         "deploy/operator/rbac-autoscaling.yaml",
         "deploy/operator/rbac-client-certificates.yaml", "deploy/operator/rbac.yaml", "deploy/rbac/approve-client-csrs.yaml",
         "deploy/rbac/approve-client-renewals.yaml", "deploy/rbac/approve-serving-csrs.yaml", "deploy/rbac/bootstrap-token.yaml",
         "deploy/rbac/metrics-reader.yaml", "deploy/rbac/node-bootstrapper.yaml"}
     assert {name_of(path) for path in CUSTOM} == {
+        "deploy/autoscaling/keda/scaledobject.yaml",
         "deploy/metal3/base/datatemplate.yaml", "deploy/metal3/base/machinedeployment.yaml",
         "deploy/metal3/base/machinetemplate.yaml", "deploy/metal3/health-checks/reboot.yaml",
         "deploy/metal3/health-checks/replace.yaml",
@@ -389,6 +391,32 @@ def test_cluster_api_takes_the_manifests(metal3_namespace):
 
 def test_metal3_takes_the_manifests(metal3_namespace):
     check_against(metal3_namespace, "metal3", "infrastructure.cluster.x-k8s.io")
+
+
+def test_keda_takes_its_example(metal3_namespace):
+    assert crd_sets("keda"), "run test/lab/crds/fetch.sh"
+    check_against(metal3_namespace, "keda", "keda.sh")
+
+
+@pytest.mark.parametrize("path", ["hpa/hpa.yaml", "keda/scaledobject.yaml"])
+def test_the_examples_of_autoscaling_name_what_can_be_scaled(metal3_namespace, path):
+    """The MachineDeployment of deploy/metal3, by the subresource that a HorizontalPodAutoscaler writes."""
+    plane = metal3_namespace
+    [example] = documents(DEPLOY / "autoscaling" / path)
+    target = example["spec"]["scaleTargetRef"]
+    shipped = documents(DEPLOY / "metal3/base/machinedeployment.yaml")
+    for version, directory in crd_sets("cluster-api").items():
+        names = installed(plane, directory, {"MachineDeployment"})
+        try:
+            strictly(plane, shipped, "metal3")
+            path_of = f"/apis/{target['apiVersion']}/namespaces/metal3/machinedeployments/{target['name']}"
+            assert target["kind"] == "MachineDeployment"
+            scale = plane.admin.get(path_of + "/scale")
+            scale["spec"]["replicas"] = 3
+            plane.admin.call("PUT", path_of + "/scale", scale)
+            assert plane.admin.get(path_of)["spec"]["replicas"] == 3, version
+        finally:
+            uninstalled(plane, names)
 
 
 def test_the_provider_for_virtual_kubelet_takes_its_template(metal3_namespace):

@@ -24,6 +24,7 @@ modules() {
 	cat <<-'END'
 		cluster-api sigs.k8s.io/cluster-api v1.14.2 core/config/crd/bases -
 		cluster-api sigs.k8s.io/cluster-api v1.13.6 config/crd/bases -
+		keda github.com/kedacore/keda/v2 v2.21.0 config/crd/bases -
 		metal3 github.com/metal3-io/cluster-api-provider-metal3 v1.13.2 config/crd/bases h1:qYIXaHZp3Tcn2Taf+LZZ7rjATyKLVjguMS39pC640pw=
 	END
 }
