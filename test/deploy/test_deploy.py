@@ -10,7 +10,7 @@ import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness.api import repository  # noqa: E402
-from harness.metric_names import METRICS, OPERATOR_METRICS  # noqa: E402
+from harness.metric_names import METRICS, OPERATOR_METRICS, SCALING_METRICS  # noqa: E402
 from harness.prometheus import Prometheus, promtool  # noqa: E402
 
 DEPLOY = repository() / "deploy"
@@ -19,8 +19,9 @@ RULE_TESTS = DEPLOY / "prometheus/slurmlet.rules.test.yaml"
 RULE_TESTS_OF_DAYS = DEPLOY / "prometheus/slurmlet.rules.days.test.yaml"
 TARGET_LABELS = {"job", "instance", "node", "slurm_cluster"}  # of the scrape, not of slurmlet
 OF_PROMETHEUS = {"up": set()}
-FUNCTIONS = {"avg", "changes", "count", "increase", "max", "min", "rate", "sort", "sum", "time", "topk"}
-KEYWORDS = {"and", "by", "or", "unless"}
+ALL_METRICS = {**METRICS, **OPERATOR_METRICS, **SCALING_METRICS}
+FUNCTIONS = {"avg", "changes", "count", "increase", "max", "min", "min_over_time", "rate", "sort", "sum", "time", "topk"}
+KEYWORDS = {"and", "by", "group_left", "or", "unless"}
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +58,8 @@ def unknown_names(expression):
     labels = set()
     for names in re.findall(r"\b(?:by|on|without)\s*\(([^)]*)\)", text):
         labels |= set(re.findall(r"\w+", names))
-    text = re.sub(r"\b(?:by|on|without)\s*\([^)]*\)", " ", text)
-    known = {**METRICS, **OPERATOR_METRICS, **OF_PROMETHEUS}
+    text = re.sub(r"\b(?:by|on|without)\s*\([^)]*\)|\boffset \w+", " ", text)
+    known = {**ALL_METRICS, **OF_PROMETHEUS}
     used = set()
     for name, matchers in re.findall(r"([a-zA-Z_:][\w:]*)\s*\{([^}]*)\}", text):
         own = known.get(name, set()) | TARGET_LABELS
@@ -170,6 +171,27 @@ def test_scraped_are_the_nodes_of_slurmlet_under_their_names(scrapes, job):
     assert labels["instance"] == "192.0.2.7:10250"
 
 
+# -- autoscaling by other means ------------------------------------------------------------
+
+
+def autoscaling_expressions():
+    """Of the examples for KEDA and for prometheus-adapter, as each would send it."""
+    [scaled] = yaml.safe_load_all((DEPLOY / "autoscaling/keda/scaledobject.yaml").read_text())
+    adapter = yaml.safe_load((DEPLOY / "autoscaling/hpa/adapter-values.yaml").read_text())
+    return [one["metadata"]["query"] for one in scaled["spec"]["triggers"]] + [
+        one["metricsQuery"].replace("<<.LabelMatchers>>", 'partition="gpu"') for one in adapter["rules"]["external"]]
+
+
+def test_autoscaling_examples_use_metrics_that_exist(prometheus):
+    for expression in autoscaling_expressions():
+        assert unknown_names(expression) == []
+        prometheus.api("format_query", query=expression)
+    hpa = yaml.safe_load((DEPLOY / "autoscaling/hpa/hpa.yaml").read_text())
+    adapter = yaml.safe_load((DEPLOY / "autoscaling/hpa/adapter-values.yaml").read_text())
+    assert [one["external"]["metric"]["name"] for one in hpa["spec"]["metrics"]] == \
+        [one["name"]["as"] for one in adapter["rules"]["external"]]
+
+
 # -- dashboard ------------------------------------------------------------------------------
 
 
@@ -197,7 +219,7 @@ def test_dashboard_shows_every_metric():
                 "slurmlet_endpoint_listening", "slurmlet_endpoint_bind_failures_total",
                 "slurmlet_events_dropped_total", "process_virtual_memory_bytes", "process_max_fds",
                 "process_start_time_seconds", "process_threads"}
-    assert {name for name in {**METRICS, **OPERATOR_METRICS} if name not in shown} == left_out
+    assert {name for name in ALL_METRICS if name not in shown} == left_out
 
 
 def test_dashboard_can_be_imported():

@@ -69,6 +69,19 @@ OPERATOR_METRICS = {
     "slurmlet_operator_certificate_requests_waiting": set(),
     "slurmlet_operator_certificate_approvals_total": {"result"},
 }
+# Of slurmlet-operator that leads, with autoscale.
+SCALING_METRICS = {
+    "slurmlet_operator_partition_pending_jobs": {"partition"},
+    "slurmlet_operator_partition_pending_nodes": {"partition"},
+    "slurmlet_operator_partition_pending_gpus": {"partition"},
+    "slurmlet_operator_partition_idle_nodes": {"partition"},
+    "slurmlet_operator_partition_allocated_nodes": {"partition"},
+    "slurmlet_operator_partition_wanted_machines": {"partition", "machinedeployment"},
+    "slurmlet_operator_machinedeployment_replicas": {"machinedeployment"},
+    "slurmlet_operator_jobs_too_large": set(),
+    "slurmlet_operator_jobs_unknown_reason": {"reason"},
+    "slurmlet_operator_scale_actions_total": {"action"},
+}
 # Of 0.1.0, exported beside the new ones for one release.
 OLD_NAMES = {"slurmlet_slurmctld_questions_total", "slurmlet_slurmctld_last_question_seconds"}
 
