@@ -19,7 +19,8 @@ NAMESPACE = "slurm-system"
 POD = {"operator.deployment": "true", "operator.image": "registry.example.org/slurmlet-operator:0.1.0",
        "operator.slurm.configMap": "slurm-conf", "operator.slurm.jwtSecret": "slurm-jwt"}
 NAMES = {"admission.pods": "true", "admission.nodeNames": r"nid[0-9]{6}|hpc-\\d+"}
-ALL = {**POD, **NAMES, "admission.daemonsets": "true", "alerts.enabled": "true", "dashboard.enabled": "true"}
+ALL = {**POD, **NAMES, "admission.daemonsets": "true", "alerts.enabled": "true", "dashboard.enabled": "true",
+       "operator.autoscale": "true"}
 NOTHING = {"operator.rbac": "false", "admission.nodeWrites": "false"}
 OPERATOR = ["operator/rbac.yaml", "operator/admission.yaml"]
 LEADERS = "slurmlet-system"
@@ -87,9 +88,10 @@ def test_the_packed_chart_makes_the_same(tmp_path):
     ({**NOTHING, "operator.rbac": "true"}, OPERATOR),
     ({**NOTHING, "operator.rbac": "true", "operator.settings.approveClientsOfGroup": "g"},
      [*OPERATOR, "operator/rbac-client-certificates.yaml"]),
+    ({**NOTHING, "operator.rbac": "true", "operator.autoscale": "true"}, [*OPERATOR, "operator/rbac-autoscaling.yaml"]),
     ({**NOTHING, "admission.nodeWrites": "true"}, ["admission/node-writes.yaml"]),
     ({**NOTHING, "admission.daemonsets": "true"}, ["admission/daemonsets.yaml", "admission/daemonsets-check.yaml"]),
-], ids=["default", "nothing", "rbac", "client certificates", "node-writes", "daemonsets"])
+], ids=["default", "nothing", "rbac", "client certificates", "autoscale", "node-writes", "daemonsets"])
 def test_it_makes_what_deploy_has(values, files):
     assert by_name(rendered(values)) == by_name(shipped(*files))
     assert by_name(rendered(values, "kube-system")) == by_name(shipped(*files, namespace="kube-system"))
@@ -154,6 +156,7 @@ def test_settings_of_the_operator():
     assert [one["metadata"]["namespace"] for one in shipped(*OPERATOR) if one["kind"] == "Role" and
             "create" in one["rules"][0]["verbs"]] == [LEADERS]
     assert set(with_jwt) - set(with_munge) == {"slurmJwtFile"}
+    assert "autoscale" not in with_jwt and operator_settings({**POD, "operator.autoscale": "true"})["autoscale"] is True
     assert operator_settings({**POD, "operator.settings.dryRun": "true"})["dryRun"] is True
 
 
@@ -195,6 +198,9 @@ def test_machines_in_another_cluster():
     [volume] = [one for one in pods[1]["volumes"] if one["name"] == "management"]
     assert volume["secret"] == {"secretName": "management", "defaultMode": 0o440,
                                 "items": [{"key": "kubeconfig", "path": "kubeconfig"}]}
+    # The right to scale is needed there, and not here.
+    assert ("ClusterRole", "slurmlet-operator-autoscaling") not in by_name(
+        rendered({**POD, **MANAGEMENT, "operator.autoscale": "true"}))
     assert "managementKubeconfig" not in operator_settings(POD)
     assert "management" not in str(pods[0])
     # As a key of another name: Cluster API has its kubeconfigs under "value".
