@@ -1,0 +1,88 @@
+"""For those who scale by other means: the metrics of a partition, from a MachineDeployment without Machines, and marks on
+idle Machines, of which Cluster API takes those first."""
+import urllib.request
+
+from harness.cluster_api import CORE
+from harness.metric_names import SCALING_METRICS, samples
+from harness.operator_site import HOOK, Site
+from harness.rig import wait_until
+from slurmcluster.config import free_ports
+from test_autoscaling import (MARK, SIZE, autoscaling_account, cluster_api, end, hosts, idle, live,  # noqa: F401
+                              replicas, start, start_slurm, states, submit, wait_states)
+
+
+def annotate(cluster_api, name, annotations):
+    cluster_api.api.merge(f"{CORE}/machinedeployments/{name}", {"metadata": {"annotations": annotations}})
+
+
+def make(cluster_api, hosts):
+    hosts.booting = False
+    cluster_api.make_deployment("queue", {})
+    cluster_api.scale("queue", 0)
+    annotate(cluster_api, "queue", {"slurmlet.io/scale-for": "partition=normal", SIZE + "min-size": "0",
+                                    SIZE + "max-size": "0"})
+    wait_until(lambda: not cluster_api.machines(), what="no Machine")
+    hosts.booting = True
+    cluster_api.make_deployment("workers", {HOOK: ""})
+    annotate(cluster_api, "workers", {"slurmlet.io/mark-idle": "true", "slurmlet.io/idle-after": "5s"})
+    cluster_api.scale("workers", 3)
+
+
+def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_slurm, tmp_path):  # noqa: F811
+    slurm = start_slurm(own_slurm, "", "signals")
+    hosts.begin(slurm)
+    tmp_path.chmod(0o755)
+    gate = tmp_path / "gate"
+    make(cluster_api, hosts)
+    site = Site(plane, slurm, autoscaling_account, tmp_path)
+    [port] = free_ports(1)
+    start(site, f"--metrics-address=127.0.0.1:{port}")
+
+    def metrics():
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            return samples(answer.read().decode())
+
+    def of_partition():
+        now = metrics()
+        found = [now.get(f"slurmlet_operator_partition_{name}") for name in
+                 ("pending_jobs", "pending_nodes", "idle_nodes", "allocated_nodes")]
+        return [int(one[0][1]) if one else None for one in found]
+
+    def marked():
+        return {one["metadata"]["name"] for one in live(cluster_api, "workers")
+                if one["metadata"]["annotations"].get(MARK) == "slurmlet"}
+
+    def machine_on(node):
+        return next(one["metadata"]["name"] for one in live(cluster_api, "workers")
+                    if one["status"].get("addresses", [{}])[0].get("address") == node)
+
+    try:
+        wait_until(lambda: idle(slurm) == "3", what="three machines")
+        job = submit(slurm, gate, "-N1", "-n1", "--exclusive")
+        wait_states(slurm, [job], ("RUNNING", "0:0"))
+        wide = submit(slurm, gate, "-N4", "-n4", "--exclusive")
+        wait_until(lambda: of_partition() == [1, 4, 2, 1], what=lambda: f"metrics: {of_partition()}")
+        busy = machine_on(slurm.command("squeue", "-h", "-j", job, "-o", "%N").stdout.strip())
+        wait_until(lambda: len(marked()) == 2, what=lambda: f"marks: {marked()}")
+        assert busy not in marked()
+        found = metrics()
+        for name, labels in SCALING_METRICS.items():
+            for pairs, _ in found.get(name, []):
+                assert set(pairs) == labels, name
+        assert {name for name in SCALING_METRICS if name not in found} <= {"slurmlet_operator_jobs_unknown_reason"}
+        assert found["slurmlet_operator_jobs_too_large"][0][1] == 0
+        # The operator changes nothing for the demand.
+        assert (replicas(cluster_api, "workers"), replicas(cluster_api, "queue")) == (3, 0)
+        slurm.command("scancel", wide)
+        # As a HorizontalPodAutoscaler would.
+        path = f"{CORE}/machinedeployments/workers/scale"
+        scale = plane.admin.get(path)
+        scale["spec"]["replicas"] = 1
+        plane.admin.call("PUT", path, scale)
+        wait_until(lambda: len(cluster_api.machines()) == 1, what="one Machine")
+        assert {one["metadata"]["name"] for one in live(cluster_api)} == {busy}
+        assert set(states(slurm, [job]).values()) == {("RUNNING", "0:0")}
+        gate.touch()
+        wait_states(slurm, [job], ("COMPLETED", "0:0"))
+    finally:
+        end(cluster_api, site, slurm, gate, "workers", "queue")
