@@ -7,8 +7,9 @@ from harness.metric_names import SCALING_METRICS, samples
 from harness.operator_site import HOOK, Site
 from harness.rig import wait_until
 from slurmcluster.config import free_ports
-from test_autoscaling import (MARK, SIZE, autoscaling_account, cluster_api, end, hosts, idle, live,  # noqa: F401
-                              replicas, start, start_slurm, states, submit, wait_states)
+from test_autoscaling import (MARK, MARKED, SIZE, a_pool_of_one_to_three, autoscaling_account,  # noqa: F401
+                              cluster_api, drained, end, hosts, idle, live, marked, replicas, start, start_held,
+                              start_slurm, states, submit, wait_states, whole)
 
 
 def annotate(cluster_api, name, annotations):
@@ -48,7 +49,7 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
                  ("pending_jobs", "pending_nodes", "idle_nodes", "allocated_nodes")]
         return [int(one[0][1]) if one else None for one in found]
 
-    def marked():
+    def marks():
         return {one["metadata"]["name"] for one in live(cluster_api, "workers")
                 if one["metadata"]["annotations"].get(MARK) == "slurmlet"}
 
@@ -63,8 +64,8 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
         wide = submit(slurm, gate, "-N4", "-n4", "--exclusive")
         wait_until(lambda: of_partition() == [1, 4, 2, 1], what=lambda: f"metrics: {of_partition()}")
         busy = machine_on(slurm.command("squeue", "-h", "-j", job, "-o", "%N").stdout.strip())
-        wait_until(lambda: len(marked()) == 2, what=lambda: f"marks: {marked()}")
-        assert busy not in marked()
+        wait_until(lambda: len(marks()) == 2, what=lambda: f"marks: {marks()}")
+        assert busy not in marks()
         found = metrics()
         for name, labels in SCALING_METRICS.items():
             for pairs, _ in found.get(name, []):
@@ -86,3 +87,19 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
         wait_states(slurm, [job], ("COMPLETED", "0:0"))
     finally:
         end(cluster_api, site, slurm, gate, "workers", "queue")
+
+
+def test_a_minimum_of_the_present_number_ends_what_was_begun(cluster_api, pool):  # noqa: F811
+    """As docs/autoscaling.md says, before autoscaling is turned off."""
+    name, slurm, gate, site, steps = pool
+    jobs = whole(slurm, gate, 2)
+    start_held(site, steps)
+    wait_states(slurm, jobs, ("RUNNING", "0:0"))
+    steps.stop_at("before", MARKED)
+    gate.touch()
+    wait_until(steps.is_reached, what="a drained machine")
+    assert drained(slurm) == 1
+    annotate(cluster_api, name, {SIZE + "min-size": "2"})
+    steps.let_all()
+    wait_until(lambda: drained(slurm) == marked(cluster_api) == 0, what="the end of the drain and of its mark")
+    assert replicas(cluster_api, name) == len(live(cluster_api)) == 2
