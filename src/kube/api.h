@@ -137,6 +137,7 @@ struct SiteNode {
   bool unschedulable = false;
   bool deleting = false;
   std::string provider_id = {};
+  std::vector<node::ObservedCondition> conditions = {};  // of the wanted types
   bool operator==(const SiteNode&) const = default;
 };
 
@@ -155,6 +156,8 @@ struct Machine {
   std::optional<WallTime> created_at = {};
   std::string deployment = {};   // its MachineDeployment, in its namespace
   std::string delete_mark = {};  // value of cluster.x-k8s.io/delete-machine
+  bool sleeping = false;         // kSkipRemediation is ours
+  bool controller = false;       // kSlurmRole says so
   bool operator==(const Machine&) const = default;
 };
 
@@ -166,6 +169,8 @@ class MachineApi {
   virtual Result<Machine> get(const Machine& machine) = 0;
   // Removes our hook, and nothing else. kConflict: the Machine has changed since it was read.
   virtual Status release(const Machine& machine) = 0;
+  // Removes our kSkipRemediation, likewise.
+  virtual Status mark_awake(const Machine& machine) = 0;
 };
 
 class SiteApi {

@@ -172,7 +172,7 @@ Result<node::ObservedNode> node_from_json(const json& value) {
   return node;
 }
 
-Result<SiteNode> site_node_from_json(const json& value) {
+Result<SiteNode> site_node_from_json(const json& value, const ConditionTypes& conditions) {
   namespace names = node::vocabulary;
   const json& metadata = member(value, "metadata");
   SiteNode node;
@@ -197,6 +197,13 @@ Result<SiteNode> site_node_from_json(const json& value) {
   const json& spec = member(value, "spec");
   node.unschedulable = bool_at(spec, "unschedulable");
   node.provider_id = string_at(spec, "providerID");
+  each_object(member(value, "status"), "conditions", [&](const json& one) {
+    if (conditions.contains(string_at(one, "type"))) {
+      node.conditions.push_back({{string_at(one, "type"), string_at(one, "status"),
+                                  string_at(one, "reason"), string_at(one, "message")},
+                                 string_at(one, "lastTransitionTime")});
+    }
+  });
   return node;
 }
 
@@ -215,6 +222,12 @@ Result<Machine> machine_from_json(const json& value) {
   }
   const json& annotations = member(metadata, "annotations");
   machine.hooked = annotations.is_object() && annotations.contains(node::vocabulary::kMachineHook);
+  machine.sleeping =
+      string_at(annotations, node::vocabulary::kSkipRemediation) == node::vocabulary::kSleeping;
+  machine.controller =
+      string_at(annotations, node::vocabulary::kSlurmRole) == node::vocabulary::kController ||
+      string_at(member(metadata, "labels"), node::vocabulary::kSlurmRole) ==
+          node::vocabulary::kController;
   machine.drain_policy = string_at(annotations, node::vocabulary::kDrainPolicy);
   machine.delete_mark = string_at(annotations, node::vocabulary::kDeleteMachine);
   machine.deployment = string_at(member(metadata, "labels"), node::vocabulary::kDeployment);
@@ -289,12 +302,12 @@ std::string node_delete_body(const std::string& uid) {
       {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", uid}}}});
 }
 
-std::string machine_release_body(const Machine& machine) {
-  const json hook{{node::vocabulary::kMachineHook, nullptr}};
+std::string machine_without_body(const Machine& machine, const char* annotation) {
+  const json removed{{annotation, nullptr}};
   return to_text({{"metadata",
                    {{"uid", machine.uid},
                     {"resourceVersion", machine.resource_version},
-                    {"annotations", hook}}}});
+                    {"annotations", removed}}}});
 }
 
 }  // namespace slurmlet::kube

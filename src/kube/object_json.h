@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -32,9 +33,12 @@ std::string provider_id_patch_body(const std::string& uid, const std::string& pr
 // kInvalid when `value` has no metadata.name; anything else may be missing or of an unknown shape.
 Result<node::ObservedNode> node_from_json(const nlohmann::json& value);
 
-// Any Node for the operator, without the annotations that it does not read. kInvalid without a name
-// or uid.
-Result<SiteNode> site_node_from_json(const nlohmann::json& value);
+using ConditionTypes = std::set<std::string>;
+
+// Any Node for the operator, without the annotations that it does not read and conditions of other
+// types. kInvalid without a name or uid.
+Result<SiteNode> site_node_from_json(const nlohmann::json& value,
+                                     const ConditionTypes& conditions = {});
 
 // JSON merge patch for nodes/NAME; nothing removes an annotation.
 std::string annotations_patch_body(
@@ -47,8 +51,8 @@ std::string node_delete_body(const std::string& uid);
 // name, namespace or uid.
 Result<Machine> machine_from_json(const nlohmann::json& value);
 
-// JSON merge patch: removes our hook from the Machine as it was read.
-std::string machine_release_body(const Machine& machine);
+// JSON merge patch: removes an annotation from the Machine as it was read.
+std::string machine_without_body(const Machine& machine, const char* annotation);
 
 // coordination.k8s.io/v1 Lease
 // (https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/lease-v1/). slurmlet owns

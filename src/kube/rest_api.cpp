@@ -6,6 +6,7 @@
 #include "kube/object_json.h"
 #include "kube/rest_send.h"
 #include "kube/review_api.h"
+#include "node/vocabulary.h"
 
 namespace slurmlet::kube {
 
@@ -124,7 +125,9 @@ Status RestPodApi::remove_now(const Pod& pod) {
 }
 
 Result<SiteNode> RestSiteApi::get(const std::string& node) {
-  return send_for<SiteNode>(client_, options_, get_request(node_path(node)), site_node_from_json);
+  return send_for<SiteNode>(
+      client_, options_, get_request(node_path(node)),
+      [this](const auto& value) { return site_node_from_json(value, conditions_); });
 }
 
 Status RestSiteApi::annotate(const std::string& node, const std::string& uid,
@@ -149,10 +152,18 @@ Result<Machine> RestMachineApi::get(const Machine& machine) {
 }
 
 Status RestMachineApi::release(const Machine& machine) {
+  return remove_annotation(machine, node::vocabulary::kMachineHook);
+}
+
+Status RestMachineApi::mark_awake(const Machine& machine) {
+  return remove_annotation(machine, node::vocabulary::kSkipRemediation);
+}
+
+Status RestMachineApi::remove_annotation(const Machine& machine, const char* annotation) {
   return send_only(
       client_, options_,
       without_answer({"PATCH", machine_path(machine) + "?fieldManager=slurmlet-operator",
-                      machine_release_body(machine), kMergePatch}));
+                      machine_without_body(machine, annotation), kMergePatch}));
 }
 
 Status RestEventApi::create(const Event& event) {

@@ -59,11 +59,16 @@ class RestPodApi final : public PodApi, private RestCaller {
 
 class RestSiteApi final : public SiteApi, private RestCaller {
  public:
-  using RestCaller::RestCaller;
+  // `conditions`: types that get() reads.
+  RestSiteApi(http::Client& client, CallOptions options, ConditionTypes conditions = {})
+      : RestCaller(client, std::move(options)), conditions_(std::move(conditions)) {}
   Result<SiteNode> get(const std::string& node) override;
   Status annotate(const std::string& node, const std::string& uid,
                   const std::map<std::string, std::optional<std::string>>& changes) override;
   Status remove(const std::string& node, const std::string& uid) override;
+
+ private:
+  ConditionTypes conditions_;
 };
 
 class RestMachineApi final : public MachineApi, private RestCaller {
@@ -71,6 +76,10 @@ class RestMachineApi final : public MachineApi, private RestCaller {
   using RestCaller::RestCaller;
   Result<Machine> get(const Machine& machine) override;
   Status release(const Machine& machine) override;
+  Status mark_awake(const Machine& machine) override;
+
+ private:
+  Status remove_annotation(const Machine& machine, const char* annotation);
 };
 
 class RestEventApi final : public EventApi, private RestCaller {

@@ -2,6 +2,7 @@
 
 // Calls whose answer is one object, or of no use. Internal to the component.
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/result.h"
@@ -14,7 +15,7 @@ namespace slurmlet::kube {
 // Sends and reads the object in the answer with `decode`.
 template <typename T>
 Result<T> send_for(http::Client& client, const CallOptions& options, const http::Request& request,
-                   Result<T> (*decode)(const nlohmann::json&)) {
+                   const std::function<Result<T>(const nlohmann::json&)>& decode) {
   const auto response = TRY(rest_call(client, request, options, request.method));
   const auto value = TRY(answer_json(request, response));
   auto object = decode(value);
@@ -23,6 +24,12 @@ Result<T> send_for(http::Client& client, const CallOptions& options, const http:
                  request_name(request) + ": the answer is " + object.error().message};
   }
   return object;
+}
+
+template <typename T>
+Result<T> send_for(http::Client& client, const CallOptions& options, const http::Request& request,
+                   Result<T> (*decode)(const nlohmann::json&)) {
+  return send_for<T>(client, options, request, std::function{decode});
 }
 
 // Sends; of the answer only whether it is an error.

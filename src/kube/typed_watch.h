@@ -3,6 +3,7 @@
 // A ListWatch whose objects are decoded to T: the one implementation of Watch<T>. Internal to the
 // component.
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,14 +17,14 @@
 namespace slurmlet::kube {
 
 template <typename T>
-using Decode = Result<T> (*)(const nlohmann::json&);
+using Decode = std::function<Result<T>(const nlohmann::json&)>;
 
 // Keeps the pages of a list until it is complete.
 template <typename T>
 class TypedWatch final : public Watch<T>, private ObjectSink {
  public:
   TypedWatch(std::unique_ptr<ListWatch> list_watch, Decode<T> decode)
-      : list_watch_(std::move(list_watch)), decode_(decode) {}
+      : list_watch_(std::move(list_watch)), decode_(std::move(decode)) {}
 
   SteadyTime step(Now now, std::vector<WatchEvent<T>>& events) override {
     events_ = &events;

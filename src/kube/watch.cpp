@@ -155,12 +155,14 @@ std::unique_ptr<Watch<Pod>> watch_own_pods(http::Client& client, const std::stri
 }
 
 std::unique_ptr<Watch<SiteNode>> watch_site_nodes(http::Client& client, CallOptions options,
-                                                  Random random) {
+                                                  Random random, ConditionTypes conditions) {
   return std::make_unique<TypedWatch<SiteNode>>(
       std::make_unique<ListWatch>(client, "/api/v1/nodes",
                                   "labelSelector=" + url_encode(node::vocabulary::kVersion),
                                   ListWatch::Fresh::kLatest, std::move(options), std::move(random)),
-      site_node_from_json);
+      [wanted = std::move(conditions)](const auto& value) {
+        return site_node_from_json(value, wanted);
+      });
 }
 
 std::unique_ptr<Watch<Machine>> watch_machines(http::Client& client, const std::string& cluster,

@@ -10,6 +10,7 @@
 
 #include "base/delay.h"
 #include "kube/api.h"
+#include "kube/object_json.h"
 #include "kube/rest_call.h"
 
 namespace slurmlet::kube {
@@ -22,7 +23,7 @@ std::unique_ptr<Watch<Pod>> watch_own_pods(http::Client& client, const std::stri
                                            CallOptions options, Random random);
 
 std::unique_ptr<Watch<SiteNode>> watch_site_nodes(http::Client& client, CallOptions options,
-                                                  Random random);
+                                                  Random random, ConditionTypes conditions = {});
 
 // The Machines of Cluster API, by the newest version that is served and known here (v1beta2,
 // v1beta1). `cluster` is NAMESPACE/NAME; "" = of all clusters. While the server has no Machines,

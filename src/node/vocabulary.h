@@ -58,6 +58,8 @@ inline constexpr char kDraining[] = "Draining";        // values of kDetach
 inline constexpr char kDetached[] = "Detached";
 // Annotations of a Machine (Cluster API), set by people in its template.
 inline constexpr char kDrainPolicy[] = "slurmlet.io/drain-policy";
+inline constexpr char kSlurmRole[] = "slurmlet.io/slurm-role";  // or a label
+inline constexpr char kController[] = "controller";             // its value: slurmctld's host
 inline constexpr char kMachineHook[] =
     "pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet";
 // Of Cluster API, on a Machine: it is deleted first; and the label with its MachineDeployment.
@@ -70,6 +72,10 @@ inline constexpr char kScaleFeatures[] = "slurmlet.io/scale-features";
 inline constexpr char kIdleAfter[] = "slurmlet.io/idle-after";
 inline constexpr char kBootTimeout[] = "slurmlet.io/boot-timeout";
 inline constexpr char kMarkIdle[] = "slurmlet.io/mark-idle";
+// Cluster API's, with our value on the Machine of a host that Slurm has powered down.
+inline constexpr char kSkipRemediation[] = "cluster.x-k8s.io/skip-remediation";
+inline constexpr char kSleeping[] = "slurmlet";
+inline constexpr char kPowerOff[] = "reboot.metal3.io/slurmlet";  // of a BareMetalHost
 // Keys of node.labels that we set, for removing those that have left it.
 inline constexpr char kConfiguredLabels[] = "slurmlet.io/configured-labels";
 inline constexpr char kGpuResources[] = "slurmlet.io/gpu-resources";  // names we published

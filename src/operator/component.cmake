@@ -1,11 +1,13 @@
 set(COMPONENT_SOURCES
   certificate_approver.cpp
   check.cpp
+  health_sync.cpp
   init_command.cpp
   leader.cpp
   leftover_nodes.cpp
   local_settings.cpp
   machines/approval_rules.cpp
+  machines/controller_machines.cpp
   machines/drain_policy.cpp
   machines/machine_calls.cpp
   machines/machine_events.cpp
@@ -17,6 +19,7 @@ set(COMPONENT_SOURCES
   machines/scale_policy.cpp
   machines/scaler.cpp
   machines/site_machines.cpp
+  machines/sleeping_machines.cpp
   machines/slurm_jobs.cpp
   manifests.cpp
   operator_loop.cpp
@@ -24,10 +27,14 @@ set(COMPONENT_SOURCES
   operator_reports.cpp
   options.cpp
   options_table.cpp
+  power_command.cpp
   record_publisher.cpp
+  rules/controller_rules.cpp
   rules/drain_rules.cpp
+  rules/health_rules.cpp
   rules/machine_rules.cpp
   rules/matching.cpp
+  rules/power_rules.cpp
   rules/record_rules.cpp
   rules/scale_rules.cpp
   run.cpp
@@ -35,6 +42,7 @@ set(COMPONENT_SOURCES
   site/limited_command.cpp
   site/node_changes.cpp
   site/site_nodes.cpp
+  site_reader.cpp
   slurm_runner.cpp
   token_secrets.cpp
   uninstall_command.cpp

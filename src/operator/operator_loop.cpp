@@ -38,7 +38,8 @@ const char* to_verb(DrainAction action) {
 OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
                            std::unique_ptr<slurm::DumpSource> dump_source,
                            std::unique_ptr<CommandRunner> update_runner,
-                           std::unique_ptr<CommandRunner> job_runner, const Random& random)
+                           std::unique_ptr<CommandRunner> job_runner,
+                           std::unique_ptr<CommandRunner> controller_runner, const Random& random)
     : settings_(std::move(settings)),
       context_(context),
       dump_(settings_.dump, std::move(dump_source), random),
@@ -53,7 +54,15 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
            settings_.dry_run},
           {context_.machines, context_.machine_api, context_.site, context_.events,
            context_.machine_events, context_.server_time},
-          [this] { return acts(); }, std::move(job_runner), random),
+          [this] { return acts(); }, std::move(job_runner), std::move(controller_runner), random),
+      health_(settings_.health,
+              {[this](const auto& node) { return machines_.machine_of(node); },
+               [this](const auto& node, const auto& reason, const auto& text, Now now) {
+                 report_node(node, reason, text, now);
+               }},
+              settings_.dry_run),
+      sleeping_({context_.machine_api, context_.node_api, [this] { return acts(); }},
+                settings_.dry_run),
       leftovers_({context_.site, context_.node_leases, context_.events, [this] { return acts(); }},
                  settings_.dry_run),
       nodes_(settings_.dump.cluster) {
@@ -195,7 +204,8 @@ bool OperatorLoop::confirm(const NodeChange& change) {
   return acts() && slurm != nullptr &&
          (slurm == slurm_node_of(node) || is_machine_reason(slurm->reason)) && !node.deleting &&
          node.belongs == Belongs::kHere &&
-         rule_drain(node, *slurm, machines_.machine_of(node.name)).action == change.action;
+         (health_.confirms(node, *slurm, context_.clock.now().wall) == change.action ||
+          rule_drain(node, *slurm, machines_.machine_of(node.name)).action == change.action);
 }
 
 void OperatorLoop::evaluate_record(const KubeNode& node, const SlurmNode* slurm, Now now) {
@@ -296,6 +306,7 @@ SteadyTime OperatorLoop::step() {
   if (scaler_) {
     next = std::min(next, scaler_->step(now, machines_, nodes_, dump_, changes));
   }
+  health_.step(now, nodes_, dump_, changes);
   next = std::min(next, step_changes(now, std::move(changes), is_new_dump));
   next = std::min(next, step_api(context_.clock.now()));
   if (changes_.has_pending(now.steady)) {
@@ -346,6 +357,9 @@ SteadyTime OperatorLoop::step_api(Now now) {
   const bool certain = machines_.machines().certain();
   next = std::min(
       next, leftovers_.step(now, nodes_.all(), certain ? &machines_.machines().all() : nullptr));
+  if (certain) {
+    next = std::min(next, sleeping_.step(now, nodes_, dump_, machines_.machines().all()));
+  }
   if (certificates_) {
     next = std::min(next, certificates_->step(now, certain));
   }

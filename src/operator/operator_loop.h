@@ -3,6 +3,8 @@
 // The operator's one loop: watch the Nodes, dump slurmctld, and while we lead
 //   - publish each Node's record (rules/record_rules.h),
 //   - drain cordoned nodes, undrain uncordoned ones (rules/drain_rules.h),
+//   - drain nodes with a bad condition (health_sync.h),
+//   - show which hosts sleep (sleeping_machines.h),
 //   - release deleted Machines once their jobs have ended (machine_sync.h),
 //   - scale MachineDeployments by the queue (scaler.h),
 //   - delete Nodes whose Machine is gone (leftover_nodes.h),
@@ -22,10 +24,12 @@
 #include "base/delay.h"
 #include "kube/api.h"
 #include "operator/certificate_approver.h"
+#include "operator/health_sync.h"
 #include "operator/leader.h"
 #include "operator/leftover_nodes.h"
 #include "operator/machines/machine_sync.h"
 #include "operator/machines/scaler.h"
+#include "operator/machines/sleeping_machines.h"
 #include "operator/record_publisher.h"
 #include "operator/site/dumped_nodes.h"
 #include "operator/site/node_changes.h"
@@ -38,10 +42,11 @@ struct OperatorSettings {
   DumpedNodes::Settings dump;
   slurm::SlurmIdentity self;  // user of Slurm's commands
   bool elect_leader = true;
-  bool dry_run = false;                     // reports its actions, and takes none
-  DrainPolicy policy;                       // for Machines without one
-  bool all_machines = true;                 // of every Cluster
-  std::string bootstrap_group;              // may request client certificates; "" = no group
+  bool dry_run = false;         // reports its actions, and takes none
+  DrainPolicy policy;           // for Machines without one
+  bool all_machines = true;     // of every Cluster
+  std::string bootstrap_group;  // may request client certificates; "" = no group
+  HealthPolicy health;
   std::optional<ScaleSettings> scale = {};  // nothing = MachineDeployments are not scaled
 };
 
@@ -79,6 +84,8 @@ struct OperatorStatus {
   std::string dump_problem, api_problem, record_problem;
   MachineStatus machines;
   ScaleStatus scale;
+  HealthStatus health;
+  std::size_t machines_sleeping = 0;
   std::uint64_t nodes_deleted = 0, node_deletion_failures = 0;
   std::uint64_t certificates_approved = 0, certificate_failures = 0;
   std::size_t certificates_waiting = 0;
@@ -91,7 +98,8 @@ class OperatorLoop {
   OperatorLoop(OperatorSettings settings, OperatorContext context,
                std::unique_ptr<slurm::DumpSource> dump_source,
                std::unique_ptr<CommandRunner> update_runner,
-               std::unique_ptr<CommandRunner> job_runner, const Random& random);
+               std::unique_ptr<CommandRunner> job_runner,
+               std::unique_ptr<CommandRunner> controller_runner, const Random& random);
 
   SteadyTime step();
   std::vector<int> wake_fds() const;
@@ -129,6 +137,8 @@ class OperatorLoop {
   RecordPublisher publisher_;
   MachineSync machines_;
   std::optional<Scaler> scaler_;
+  HealthSync health_;
+  SleepingMachines sleeping_;
   LeftoverNodes leftovers_;
   std::optional<CertificateApprover> certificates_;
 

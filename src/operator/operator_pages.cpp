@@ -18,6 +18,9 @@ void add_machines(const MachineStatus& machines, std::vector<MetricFamily>& out)
                       machines.waiting));
   out.push_back(
       gauge("slurmlet_operator_machine_jobs", "Jobs that these Machines wait for.", machines.jobs));
+  out.push_back(gauge("slurmlet_operator_controllers_without_backup",
+                      "Machines of slurmctld that wait for a backup slurmctld.",
+                      machines.without_backup.size()));
   if (machines.waiting_since) {
     out.push_back(gauge("slurmlet_operator_machines_waiting_since_timestamp_seconds",
                         "When the deletion of the Machine began that waits longest, Unix time.",
@@ -29,6 +32,13 @@ void add_machines(const MachineStatus& machines, std::vector<MetricFamily>& out)
                          labelled("action", "requeue", machines.requeued),
                          labelled("action", "cancel", machines.cancelled),
                          labelled("action", "failure", machines.failures)}));
+}
+
+void add_health(const HealthStatus& health, std::vector<MetricFamily>& out) {
+  out.push_back(gauge("slurmlet_operator_unhealthy_nodes",
+                      "Slurm nodes with a condition of drainOn, by what became of them.",
+                      {labelled("action", "drained", health.drained),
+                       labelled("action", "limited", health.limited)}));
 }
 
 void add_leftovers(const OperatorStatus& status, std::vector<MetricFamily>& out) {
@@ -143,6 +153,9 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
   out.push_back(std::move(ready));
   add_machines(status.machines, out);
   add_scale(status.scale, out);
+  add_health(status.health, out);
+  out.push_back(gauge("slurmlet_operator_machines_sleeping",
+                      "Machines whose host was powered down for Slurm.", status.machines_sleeping));
   add_leftovers(status, out);
   add_certificates(status, out);
   return out;

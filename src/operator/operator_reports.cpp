@@ -54,7 +54,9 @@ void OperatorLoop::report_updates(const std::vector<NodeChanges::Done>& done, No
     } else {
       ++counted_.undrains;
       report_slurm_node(name, kSlurmNodeUndrained,
-                        "undrained Slurm node " + name + ", as this Node is not cordoned", now);
+                        "undrained Slurm node " + name + ", as " +
+                            (change.why.empty() ? "this Node is not cordoned" : change.why),
+                        now);
     }
   }
 }
@@ -136,6 +138,8 @@ OperatorStatus OperatorLoop::status() const {
   if (scaler_ && out.leads) {
     out.scale = scaler_->status();
   }
+  out.health = health_.status();
+  out.machines_sleeping = sleeping_.count();
   out.nodes_deleted = leftovers_.deleted();
   out.node_deletion_failures = leftovers_.failures();
   if (certificates_) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/file.h"
@@ -32,6 +33,30 @@ void set(const Row& row, const std::string& place, const std::string& value, Opt
   }
 }
 
+// The list of drainOn as its flag has it.
+std::string drain_on_text(const yaml::Document& document, const yaml::Value& list,
+                          std::string& problems) {
+  std::string out;
+  for (const yaml::Value& item : list.items()) {
+    std::string field[3];
+    const bool is_complete =
+        item.entries().size() == 3 && std::ranges::all_of(item.entries(), [&](const auto& entry) {
+          const int at = entry.first == "type"     ? 0
+                         : entry.first == "status" ? 1
+                         : entry.first == "for"    ? 2
+                                                   : -1;
+          field[std::max(at, 0)] = entry.second.text();
+          return at >= 0;
+        });
+    if (!is_complete) {
+      problems += document.where(item) + ": drainOn has of each condition type, status and for\n";
+      continue;
+    }
+    out += fmt::format("{}{}={}:{}", out.empty() ? "" : ",", field[0], field[1], field[2]);
+  }
+  return out;
+}
+
 void read_entry(const yaml::Document& document, const std::string& key, const yaml::Value& value,
                 Options& options, std::string& problems) {
   const std::string where = document.where_key(value) + ": ";
@@ -45,6 +70,8 @@ void read_entry(const yaml::Document& document, const std::string& key, const ya
   } else if (row == nullptr) {
     problems +=
         fmt::format("{}there is no setting \"{}\"; see slurmlet-operator --help\n", where, key);
+  } else if (key == "drainOn" && value.is_list()) {
+    set(*row, where + key, drain_on_text(document, value, problems), options, problems);
   } else if (!value.is_scalar()) {
     problems += fmt::format("{}{} must be a single value\n", where, key);
   } else if (!value.is_null()) {
@@ -107,6 +134,7 @@ CommandLine::Action command_of(std::string_view word) {
   return word == "check"       ? Action::kCheck
          : word == "init"      ? Action::kInit
          : word == "uninstall" ? Action::kUninstall
+         : word == "power"     ? Action::kPower
                                : Action::kRun;
 }
 
@@ -114,14 +142,34 @@ bool is_admins(CommandLine::Action action) {
   return action == CommandLine::Action::kInit || action == CommandLine::Action::kUninstall;
 }
 
+using Arguments = std::vector<std::string>;
+
+// The two words after `power`.
+Status read_power(Arguments::const_iterator& next, Arguments::const_iterator end,
+                  PowerArguments& power) {
+  if (end - next >= 2 && (*next == "suspend" || *next == "resume") && !next[1].starts_with('-')) {
+    power = {*next == "resume" ? PowerAction::kResume : PowerAction::kSuspend, next[1]};
+    next += 2;
+    return {};
+  }
+  const bool asks_help = next != end && action_of(*next).has_value();
+  return asks_help ? Status{}
+                   : Error{Code::kInvalid,
+                           "power needs suspend or resume, and nodes of Slurm, for example: "
+                           "slurmlet-operator power suspend nid[0001-0004]"};
+}
+
 // Stops at --help and --version.
-Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
-                                     CommandLine::Action& action) {
+Result<std::vector<Flag>> read_flags(const Arguments& arguments, CommandLine& command) {
+  CommandLine::Action& action = command.action;
   std::vector<Flag> flags;
   auto next = arguments.begin();
   if (next != arguments.end()) {
     action = command_of(*next);
     next += action == CommandLine::Action::kRun ? 0 : 1;
+  }
+  if (action == CommandLine::Action::kPower) {
+    TRY(read_power(next, arguments.end(), command.power));
   }
   for (; next != arguments.end(); ++next) {
     if (const auto other = action_of(*next)) {
@@ -186,7 +234,7 @@ void check_source(const Options& options, std::string& problems) {
 
 Result<CommandLine> parse_operator_command_line(const std::vector<std::string>& arguments) {
   CommandLine out;
-  auto flags = TRY(read_flags(arguments, out.action));
+  auto flags = TRY(read_flags(arguments, out));
   if (is_admins(out.action)) {
     out.admin = take_admin_flags(flags);
   }
@@ -225,7 +273,7 @@ std::string describe(const Options& options) {
 
 std::string help_text() {
   std::string text =
-      "usage: slurmlet-operator [check | init | uninstall] [flags]\n\n"
+      "usage: slurmlet-operator [check | init | uninstall | power] [flags]\n\n"
       "Publishes slurmctld's records of all nodes on their Nodes, drains the nodes that are\n"
       "cordoned, and releases a deleted Machine once its jobs have ended. Run one per Slurm "
       "cluster\n"
@@ -234,7 +282,11 @@ std::string help_text() {
       "init: applies rights and policies with an administrator's --kubeconfig (KUBECONFIG, "
       "/etc/kubernetes/admin.conf),\n"
       "  writes the operator's own kubeconfig, and starts the service.\n"
-      "uninstall: lists what the operator left in the cluster and in Slurm, and takes it back.\n\n"
+      "uninstall: lists what the operator left in the cluster and in Slurm, and takes it back.\n"
+      "power suspend HOSTLIST, power resume HOSTLIST: for SuspendProgram and ResumeProgram of "
+      "Slurm, "
+      "switch the\n"
+      "  Metal3 hosts of these nodes off and on.\n\n"
       "flags, and keys of the configuration file:\n"
       "  --config string\n"
       "      configuration file (kind OperatorConfiguration; default /etc/slurmlet/operator.yaml, "

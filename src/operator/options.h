@@ -15,6 +15,8 @@
 #include "base/result.h"
 #include "config/duration.h"
 #include "operator/machines/machine_sync.h"
+#include "operator/rules/health_rules.h"
+#include "operator/rules/power_rules.h"
 
 namespace slurmlet::op {
 
@@ -35,6 +37,7 @@ struct Options {
   std::string slurm_rest_ca_file;                // "" = system CAs
   std::optional<config::Milliseconds> interval;  // nothing = by number of nodes
   config::Milliseconds slurm_command_timeout{15'000};
+  HealthPolicy health;
   bool approve_serving = true;  // certificates
   std::string bootstrap_group;  // may request client certificates; "" = no group
   bool autoscale = false;       // MachineDeployments with slurmlet.io/scale-for
@@ -66,11 +69,18 @@ struct AdminFlags {
   bool no_service = false;
 };
 
+// `power suspend HOSTLIST`
+struct PowerArguments {
+  PowerAction action = PowerAction::kSuspend;
+  std::string hosts;
+};
+
 struct CommandLine {
-  enum class Action { kRun, kCheck, kInit, kUninstall, kHelp, kVersion };
+  enum class Action { kRun, kCheck, kInit, kUninstall, kPower, kHelp, kVersion };
   Action action = Action::kRun;
   Options options;
   AdminFlags admin;
+  PowerArguments power;
 };
 
 // `arguments` do not include the program's name. Errors are kInvalid.

@@ -178,6 +178,53 @@ Problem set_policy(Options& options, const std::string& value) {
 
 std::string show_policy(const Options& options) { return drain_policy_text(options.drain_policy); }
 
+// "TYPE=STATUS:DURATION,…", to which the file's list is brought too (options.cpp).
+Problem set_drain_on(Options& options, const std::string& value) {
+  std::vector<BadCondition> all;
+  for (const auto one : value.empty() ? std::vector<std::string_view>{} : split(value, ',')) {
+    const auto colon = one.rfind(':');
+    const auto equals = one.substr(0, colon).rfind('=');
+    const auto lasting =
+        colon == one.npos ? std::nullopt : config::parse_duration(one.substr(colon + 1));
+    if (equals == one.npos || equals == 0 || !lasting || *lasting < Milliseconds{0}) {
+      return is(std::string{one},
+                "it must be TYPE=STATUS:DURATION, for example GPUHealthy=False:2m");
+    }
+    const std::string status{one.substr(equals + 1, colon - equals - 1)};
+    if (status != "True" && status != "False" && status != "Unknown") {
+      return is(status, "the status of a condition must be True, False or Unknown");
+    }
+    all.push_back({std::string{one.substr(0, equals)}, status, *lasting});
+  }
+  options.health.drain_on = std::move(all);
+  return std::nullopt;
+}
+
+std::string show_drain_on(const Options& options) {
+  std::string text;
+  for (const BadCondition& one : options.health.drain_on) {
+    text +=
+        fmt::format("{}{}={}:{}", text.empty() ? "" : ",", one.type, one.status,
+                    config::format_duration(std::chrono::duration_cast<Milliseconds>(one.lasting)));
+  }
+  return text;
+}
+
+Problem set_max_unhealthy(Options& options, const std::string& value) {
+  const auto percent = value.ends_with('%')
+                           ? parse_int<int>(std::string_view{value}.substr(0, value.size() - 1))
+                           : std::nullopt;
+  if (!percent || *percent < 1 || *percent > 100) {
+    return is(value, "it must be between 1% and 100%");
+  }
+  options.health.max_unhealthy = *percent;
+  return std::nullopt;
+}
+
+std::string show_max_unhealthy(const Options& options) {
+  return fmt::format("{}%", options.health.max_unhealthy);
+}
+
 using O = Options;
 
 constexpr Row kRows[] = {
@@ -203,6 +250,13 @@ constexpr Row kRows[] = {
     {"scaleUpPerMinute", "--scale-up-per-minute", "number",
      "how many Machines autoscale adds in a minute at most",
      set_number<&O::scale_up_per_minute, 1, 1000>, show_number<&O::scale_up_per_minute>},
+    {"drainOn", "--drain-on", "string",
+     "conditions of a Node that drain its Slurm node, TYPE=STATUS:DURATION,…, for example\n"
+     "      GPUHealthy=False:2m; in the file a list of type, status and for; default: none",
+     set_drain_on, show_drain_on},
+    {"maxUnhealthy", "--max-unhealthy", "percent",
+     "how much of a partition drainOn may drain at once; one node in any case", set_max_unhealthy,
+     show_max_unhealthy},
     {"slurmConf", "--slurm-conf", "string", "slurm.conf, where it is not in its usual place",
      set_path<&O::slurm_conf>, show_text<&O::slurm_conf>},
     {"slurmBinDir", "--slurm-bin-dir", "string",

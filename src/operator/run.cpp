@@ -22,6 +22,7 @@
 #include "operator/operator_loop.h"
 #include "operator/operator_pages.h"
 #include "operator/options.h"
+#include "operator/power_command.h"
 #include "operator/servers.h"
 #include "operator/slurm_runner.h"
 #include "operator/uninstall_command.h"
@@ -92,6 +93,7 @@ Process::Process(const Options& options, ApiConnection nodes,
   settings.elect_leader = options_.leader_elect && !options_.dry_run;
   settings.dry_run = options_.dry_run;
   settings.policy = options_.drain_policy;
+  settings.health = options_.health;
   settings.all_machines = options_.machine_cluster.empty();
   settings.bootstrap_group = options_.bootstrap_group;
   OperatorContext context{clock_,
@@ -118,7 +120,7 @@ Process::Process(const Options& options, ApiConnection nodes,
   }
   loop_ = std::make_unique<OperatorLoop>(std::move(settings), std::move(context),
                                          dump_source(options_, *nodes_.client, clock_), runner(),
-                                         runner(), system_random());
+                                         runner(), runner(), system_random());
 }
 
 void Process::watch_certificates(OperatorContext& context) {
@@ -270,6 +272,8 @@ int run(const std::vector<std::string>& arguments) {
       return run_init(*command);
     case CommandLine::Action::kUninstall:
       return run_uninstall(*command);
+    case CommandLine::Action::kPower:
+      return run_power(*command);
     case CommandLine::Action::kRun:
       break;
   }

@@ -14,8 +14,10 @@
 #include "kube/rest_api.h"
 #include "kube/scale_api.h"
 #include "kube/watch.h"
+#include "node/vocabulary.h"
 #include "operator/local_settings.h"
 #include "operator/options.h"
+#include "operator/rules/power_rules.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {
@@ -32,13 +34,20 @@ inline sync::EventSink event_sink(kube::EventApi& api) {
   return {api, host_name(), system_random(), "slurmlet-operator", kEventLimits};
 }
 
+// Types that the operator reads of each Node.
+inline kube::ConditionTypes read_conditions(const Options& options) {
+  auto out = condition_types(options.health);
+  out.insert({node::vocabulary::kReady, kAsleep});
+  return out;
+}
+
 // The API server of the Nodes.
 struct NodeServer {
   const Options& options;
   credentials::ApiAccess access;
   std::unique_ptr<http::Client> client;
   kube::CallOptions calls{};
-  kube::RestSiteApi site{*client, {nullptr, {}, kNodeCall}};
+  kube::RestSiteApi site{*client, {nullptr, {}, kNodeCall}, read_conditions(options)};
   kube::RestLeaseApi leases{*client, calls, options.leader_namespace};
   kube::RestLeaseApi node_leases{*client, calls};
   kube::RestNodeApi node_api{*client, calls};
@@ -46,7 +55,7 @@ struct NodeServer {
   kube::RestApprovalApi approvals{*client, calls};
   sync::EventSink events = event_sink(event_api);
   std::unique_ptr<kube::Watch<kube::SiteNode>> nodes =
-      kube::watch_site_nodes(*client, calls, system_random());
+      kube::watch_site_nodes(*client, calls, system_random(), read_conditions(options));
   std::vector<std::unique_ptr<kube::Watch<kube::CertificateRequest>>> certificates{};
 };
 

@@ -54,6 +54,12 @@ void add_machine(const kube::Machine& machine, const SeenSite& seen, UninstallPl
     }
     return;
   }
+  if (machine.sleeping) {
+    plan.kept.push_back(fmt::format(
+        "Machine {} keeps {}: Slurm has powered its host down. Wake it (scontrol update "
+        "nodename=NAME state=power_up), and uninstall again once its Node is Ready",
+        key_of(machine), names::kSkipRemediation));
+  }
   if (!machine.deleted_at) {
     if (is_marked) {
       plan.machines.push_back(machine);
@@ -86,6 +92,12 @@ void add_machine(const kube::Machine& machine, const SeenSite& seen, UninstallPl
   }
 }
 
+// "GPUHealthy: 1 of 8 GPUs missing" of a Reason of ours.
+std::string without_mark(const std::string& reason) {
+  const auto type = reason.find(health_type(reason));
+  return reason.substr(type, reason.rfind(" [") - type);
+}
+
 // The change that takes back what is the operator's of a Slurm node; kNone: nothing is, or it
 // stays.
 NodeChange slurm_change(const SlurmNode& slurm, const SiteView& site, UninstallPlan& plan) {
@@ -94,6 +106,10 @@ NodeChange slurm_change(const SlurmNode& slurm, const SiteView& site, UninstallP
       is_own_drain(slurm.reason) || (!is_drained && slurm.reason.starts_with(kUndrainedReason));
   if (is_drained && is_scale_reason(slurm.reason)) {
     return {slurm.name, DrainAction::kUndrain};
+  }
+  // Its jobs would run on a sick host.
+  if (is_drained && !health_type(slurm.reason).empty()) {
+    return {slurm.name, DrainAction::kSetReason, without_mark(slurm.reason)};
   }
   KubeNode asked;
   asked.name = slurm.name;
@@ -126,10 +142,11 @@ NodeChange slurm_change(const SlurmNode& slurm, const SiteView& site, UninstallP
     return {slurm.name, ruling.action, ruling.text};
   }
   if (is_ours) {
-    plan.kept.push_back(fmt::format(
-        "Slurm node {} stays drained: slurmctld uses the drain for a reboot. Uninstall again after "
-        "it",
-        slurm.name));
+    plan.kept.push_back(
+        fmt::format("Slurm node {} stays drained: slurmctld uses the drain for a reboot. "
+                    "Uninstall again after "
+                    "it",
+                    slurm.name));
   }
   return {};
 }

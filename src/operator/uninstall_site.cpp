@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "kube/json_read.h"
-#include "kube/watch.h"
 #include "node/vocabulary.h"
 #include "operator/slurm_runner.h"
 
@@ -19,32 +18,7 @@ namespace {
 namespace names = node::vocabulary;
 using nlohmann::json;
 
-constexpr Duration kListTime = std::chrono::seconds{60};
 constexpr Duration kTurn = std::chrono::milliseconds{500};
-
-// All objects of a watch, by its first list. kNotFound: the server has no such kind.
-template <class T>
-Result<std::vector<T>> list_once(kube::Watch<T>& watch, http::Client& client, const Clock& clock) {
-  const SteadyTime until = clock.now().steady + kListTime;
-  while (clock.now().steady < until) {
-    std::vector<kube::WatchEvent<T>> events;
-    const SteadyTime next = watch.step(clock.now(), events);
-    for (auto& event : events) {
-      if (event.type != kube::WatchEvent<T>::Type::kReplaced) {
-        continue;
-      }
-      if (const auto& missing = watch.unreadable(); !missing.empty()) {
-        return Error{Code::kInvalid, missing.front() + " cannot be read"};
-      }
-      return std::move(event.objects);
-    }
-    if (const auto error = watch.last_error()) {
-      return *error;
-    }
-    (void)client.wait(std::min(next, until), {});
-  }
-  return Error{Code::kTimeout, "the API server did not list its objects in time"};
-}
 
 std::vector<std::string> our_annotations(const json& metadata) {
   const json& annotations = kube::member(metadata, "annotations");
@@ -103,55 +77,14 @@ UninstallSite::UninstallSite(const Options& options, const std::string& cluster,
                              std::function<bool()> keep_lead)
     : options_(options),
       client_(client),
-      machine_client_(machine_client),
       clock_(clock),
       keep_lead_(std::move(keep_lead)),
       site_api_(client, {}),
       machine_api_(machine_client, {}),
-      dump_({slurm_client(options), options.interval, cluster}, dump_source(options, client, clock),
-            system_random()),
+      reader_(options, cluster, client, machine_client, clock, [this] { (void)keep_lead_(); }),
       changes_(
           slurm_client(options), slurm_runner(options.slurm_jwt_file, clock),
-          [](const NodeChange&) { return true; }, clock, system_random()),
-      nodes_(cluster) {}
-
-Status UninstallSite::dump() {
-  dump_.forget();
-  const auto before = dump_.counters();
-  while (dump_.counters().dumps == before.dumps && dump_.counters().failures == before.failures) {
-    const SteadyTime next = dump_.step(clock_.now(), true, false);
-    (void)keep_lead_();
-    (void)client_.wait(std::min(next, clock_.now().steady + kTurn), dump_.wake_fds());
-  }
-  const std::string problem = dump_.problem(clock_.now().wall);
-  hosts_ = HostIndex{dump_.nodes()};
-  return problem.empty() ? Status{} : Error{Code::kUnavailable, problem};
-}
-
-Status UninstallSite::list_nodes() {
-  const auto watch = kube::watch_site_nodes(client_, {}, system_random());
-  const auto listed = TRY(list_once(*watch, client_, clock_));
-  nodes_.forget();
-  for (const kube::SiteNode& node : listed) {
-    nodes_.put(node);
-  }
-  return {};
-}
-
-Status UninstallSite::list_machines() {
-  const auto watch =
-      kube::watch_machines(machine_client_, options_.machine_cluster, {}, system_random());
-  machines_.clear();
-  auto found = list_once(*watch, machine_client_, clock_);
-  if (!found) {
-    return found.error().code == Code::kNotFound ? Status{} : found.error();
-  }
-  for (kube::Machine& machine : *found) {
-    const std::string key = key_of(machine);
-    machines_.emplace(key, std::move(machine));
-  }
-  return {};
-}
+          [](const NodeChange&) { return true; }, clock, system_random()) {}
 
 Status UninstallSite::list_templates() {
   templates_.clear();
@@ -198,17 +131,17 @@ Status UninstallSite::list_templates() {
 }
 
 Result<UninstallPlan> UninstallSite::look(bool is_shared) {
-  TRY(list_nodes());
-  TRY(list_machines());
+  TRY(reader_.list_nodes());
+  TRY(reader_.list_machines());
   TRY(list_templates());
-  TRY(dump());  // last, since changes of Slurm must follow it within seconds
-  return plan_uninstall({{nodes_, dump_, hosts_}, machines_, templates_, is_shared});
+  TRY(reader_.dump());  // last, since changes of Slurm must follow it within seconds
+  return plan_uninstall({reader_.view(), reader_.machines(), templates_, is_shared});
 }
 
 Status UninstallSite::change_slurm(const std::vector<NodeChange>& changes,
                                    const std::function<void(const std::string&)>& done) {
-  changes_.decide(changes, dump_.began(), clock_.now().steady);
-  while (changes_.has_waiting() && clock_.now().steady - dump_.began() <= kFresh) {
+  changes_.decide(changes, reader_.dumped().began(), clock_.now().steady);
+  while (changes_.has_waiting() && clock_.now().steady - reader_.dumped().began() <= kFresh) {
     std::vector<NodeChanges::Done> ended;
     const SteadyTime next = changes_.step(clock_.now().steady, keep_lead_(), ended);
     for (const auto& one : ended) {
@@ -216,7 +149,7 @@ Status UninstallSite::change_slurm(const std::vector<NodeChange>& changes,
         return Error{Code::kInternal,
                      "Slurm node " + one.change.slurm_node + " was not changed: " + one.failure};
       }
-      done(describe(one.change, dump_.nodes()));
+      done(describe(one.change, reader_.dumped().nodes()));
     }
     if (changes_.has_waiting()) {
       (void)client_.wait(std::min(next, clock_.now().steady + kTurn), changes_.wake_fds());

@@ -11,9 +11,8 @@
 #include "kube/object_api.h"
 #include "kube/rest_api.h"
 #include "operator/options.h"
-#include "operator/site/dumped_nodes.h"
 #include "operator/site/node_changes.h"
-#include "operator/site/site_nodes.h"
+#include "operator/site_reader.h"
 #include "operator/uninstall_rules.h"
 
 namespace slurmlet::op {
@@ -27,32 +26,25 @@ class UninstallSite {
 
   // Lists Nodes, Machines and their templates, and dumps Slurm. `is_shared`: uninstall_rules.h.
   Result<UninstallPlan> look(bool is_shared);
-  const SlurmNodes& slurm_nodes() const { return dump_.nodes(); }
+  const SlurmNodes& slurm_nodes() const { return reader_.dumped().nodes(); }
 
   // Takes back what look() has just planned, and calls `done` for each removal. What has
   // changed meanwhile is left to the next look; an Error ends it.
   Status take_back(const UninstallPlan& plan, const std::function<void(const std::string&)>& done);
 
  private:
-  Status dump();
-  Status list_nodes();
-  Status list_machines();
   Status list_templates();
   Status change_slurm(const std::vector<NodeChange>& changes,
                       const std::function<void(const std::string&)>& done);
 
   const Options& options_;
   http::Client& client_;
-  http::Client& machine_client_;
   const Clock& clock_;
   std::function<bool()> keep_lead_;
   kube::RestSiteApi site_api_;
   kube::RestObjectApi machine_api_;
-  DumpedNodes dump_;
+  SiteReader reader_;
   NodeChanges changes_;
-  SiteNodes nodes_;
-  HostIndex hosts_;
-  Machines machines_;
   std::vector<MachineTemplate> templates_;
 };
 

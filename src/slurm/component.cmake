@@ -1,4 +1,5 @@
 set(COMPONENT_SOURCES
+  answers/controllers.cpp
   answers/gres.cpp
   answers/hostlist.cpp
   answers/json_fields.cpp

@@ -89,9 +89,10 @@ def test_the_packed_chart_makes_the_same(tmp_path):
     ({**NOTHING, "operator.rbac": "true", "operator.settings.approveClientsOfGroup": "g"},
      [*OPERATOR, "operator/rbac-client-certificates.yaml"]),
     ({**NOTHING, "operator.rbac": "true", "operator.autoscale": "true"}, [*OPERATOR, "operator/rbac-autoscaling.yaml"]),
+    ({**NOTHING, "operator.rbac": "true", "operator.power": "true"}, [*OPERATOR, "operator/power.yaml"]),
     ({**NOTHING, "admission.nodeWrites": "true"}, ["admission/node-writes.yaml"]),
     ({**NOTHING, "admission.daemonsets": "true"}, ["admission/daemonsets.yaml", "admission/daemonsets-check.yaml"]),
-], ids=["default", "nothing", "rbac", "client certificates", "autoscale", "node-writes", "daemonsets"])
+], ids=["default", "nothing", "rbac", "client certificates", "autoscale", "power", "node-writes", "daemonsets"])
 def test_it_makes_what_deploy_has(values, files):
     assert by_name(rendered(values)) == by_name(shipped(*files))
     assert by_name(rendered(values, "kube-system")) == by_name(shipped(*files, namespace="kube-system"))

@@ -84,7 +84,7 @@ def test_there_are_manifests():
         "deploy/admission/node-writes.yaml", "deploy/admission/pods.yaml", "deploy/autoscaling/hpa/hpa.yaml",
         "deploy/operator/admission.yaml",
         "deploy/operator/management/admission.yaml", "deploy/operator/management/rbac.yaml",
-        "deploy/operator/rbac-autoscaling.yaml",
+        "deploy/operator/power.yaml", "deploy/operator/rbac-autoscaling.yaml",
         "deploy/operator/rbac-client-certificates.yaml", "deploy/operator/rbac.yaml", "deploy/rbac/approve-client-csrs.yaml",
         "deploy/rbac/approve-client-renewals.yaml", "deploy/rbac/approve-serving-csrs.yaml", "deploy/rbac/bootstrap-token.yaml",
         "deploy/rbac/metrics-reader.yaml", "deploy/rbac/node-bootstrapper.yaml"}

@@ -476,10 +476,12 @@ def test_a_node_of_ours_it_deletes(plane, token):
     (annotated(**{"pre-drain.delete.hook.machine.cluster.x-k8s.io/slurmlet": ""}), "may change nothing of a"),
     (annotated(**{"slurmlet.io/drain-policy": "now"}), "may change nothing of a Machine, but"),
     (annotated(**{"cluster.x-k8s.io/delete-machine": "yes"}), "may change nothing of a Machine, but"),
+    (annotated(**{"cluster.x-k8s.io/skip-remediation": ""}), "may change nothing of a Machine, but"),
     ({"metadata": {"labels": {"a": "b"}}}, "may change nothing of a Machine, but"),
     ({"metadata": {"finalizers": []}}, "may change nothing of a Machine, but"),
     ({"spec": {"providerID": "metal3://x"}}, "may change nothing of a Machine, but"),
-], ids=["hook", "hook changed", "another's hook", "another hook", "policy", "another mark", "label", "finalizer", "spec"])
+], ids=["hook", "hook changed", "another's hook", "another hook", "policy", "another mark", "remediation", "label",
+        "finalizer", "spec"])
 @pytest.mark.parametrize("deleted", [False, True], ids=["living", "deleted"])
 def test_of_a_machine_it_removes_only_its_hook_once_it_is_deleted(plane, machines, token, deleted, change, words):
     machines.add("held", "", policy="wait")
@@ -499,14 +501,14 @@ def test_of_a_machine_it_removes_only_its_hook_once_it_is_deleted(plane, machine
         machines.finish("held")
 
 
-def test_of_a_machine_it_sets_and_removes_its_own_mark(plane, machines, token):
-    mark = "cluster.x-k8s.io/delete-machine"
+@pytest.mark.parametrize("mark", ["cluster.x-k8s.io/delete-machine", "cluster.x-k8s.io/skip-remediation"])
+def test_of_a_machine_it_sets_and_removes_its_own_marks(plane, machines, token, mark):
     machines.add("marked", "")
     try:
         for value in ("slurmlet", None):
             assert rejection(token, f"{MACHINES}/marked", annotated(**{mark: value})) is None
             assert machines.get("marked")["metadata"]["annotations"].get(mark) == value
-        plane.admin.merge(f"{MACHINES}/marked", annotated(**{mark: "yes"}))
+        plane.admin.merge(f"{MACHINES}/marked", annotated(**{mark: "an administrator's"}))
         for value in ("slurmlet", None):
             assert_rejected(rejection(token, f"{MACHINES}/marked", annotated(**{mark: value})),
                             "may change nothing of a Machine, but")

@@ -20,10 +20,11 @@ constexpr EventReason kMachineWaits{"MachineWaits", false},
 
 MachineSync::MachineSync(MachineSettings settings, MachineContext context,
                          std::function<bool()> may_act, std::unique_ptr<CommandRunner> runner,
-                         Random random)
+                         std::unique_ptr<CommandRunner> controller_runner, Random random)
     : settings_(std::move(settings)),
       context_(context),
       jobs_(settings_.client, settings_.self, std::move(runner)),
+      controllers_(settings_.client, std::move(controller_runner)),
       machines_(context.machines, settings_.all_clusters),
       calls_(std::move(may_act), std::move(random)),
       events_(context.node_events, context.machine_events) {}
@@ -32,6 +33,8 @@ void MachineSync::forget() {
   machines_.forget();
   hosts_ = {};
   jobs_.forget();
+  controllers_.forget();
+  status_.without_backup.clear();
   status_.waiting = status_.jobs = 0;
   status_.waiting_since.reset();
   calls_.clear_problem();
@@ -140,6 +143,13 @@ void MachineSync::evaluate(kube::Machine& machine, Pass& pass) {
   for (const SlurmNode* node : place.slurm) {
     pass.placed.insert(node->name);
   }
+  if (!hands_over(machine, place, pass)) {
+    return;
+  }
+  if (machine.controller && place.slurm.empty()) {
+    release(place, machine, "another slurmctld is in charge", pass);
+    return;
+  }
   const MachineFacts known = facts(machine, place, pass);
   std::size_t& jobs = jobs_on_[key_of(machine)];
   jobs = known.jobs ? known.jobs->running + known.jobs->completing : jobs;
@@ -179,6 +189,8 @@ void MachineSync::evaluate_all(Pass& pass) {
   const Machines& all = machines_.all();
   calls_.retain(
       [&](const auto& key) { return all.contains(key) || pass.site.nodes.find(key) != nullptr; });
+  std::erase_if(status_.without_backup,
+                [&](const auto& key) { return !all.contains(key) || !all.at(key).hooked; });
   std::erase_if(jobs_on_, [&](const auto& entry) { return !all.contains(entry.first); });
   events_.retain(all);
   if (!calls_.has_failed() && (calls_.has_called() || status_.waiting == 0)) {
@@ -303,16 +315,19 @@ SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
   if (std::exchange(dumps_seen_, dumps) != dumps) {
     hosts_ = HostIndex{dump.nodes()};
     jobs_.new_dump(now.steady);
+    controllers_.new_dump(dump, now);
     dirty_ = true;
   }
   dirty_ = jobs_.step(now.steady, calls_.may_act(), done) || dirty_;
+  dirty_ = controllers_.step(now.steady, calls_.may_act()) || dirty_;
   const bool can_evaluate = calls_.may_act() && machines_.answered() && nodes.known() &&
                             dump.report().dumped_at.has_value();
   if (can_evaluate && (dirty_ || now.steady >= calls_.next_pass())) {
     dirty_ = false;
     Pass pass{now, site, changes};
     evaluate_all(pass);
-    if (jobs_.step(now.steady, calls_.may_act(), done)) {
+    const bool is_news = jobs_.step(now.steady, calls_.may_act(), done);
+    if (controllers_.step(now.steady, calls_.may_act()) || is_news) {
       calls_.retry_at(now.steady);
     }
   }
@@ -320,7 +335,8 @@ SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
     report_command(command, site, now);
   }
   report_problem();
-  return std::min({next, can_evaluate ? calls_.next_pass() : kNever, jobs_.deadline()});
+  return std::min({next, can_evaluate ? calls_.next_pass() : kNever, jobs_.deadline(),
+                   controllers_.deadline()});
 }
 
 }  // namespace slurmlet::op

@@ -17,6 +17,7 @@
 
 #include "base/delay.h"
 #include "kube/api.h"
+#include "operator/machines/controller_machines.h"
 #include "operator/machines/drain_policy.h"
 #include "operator/machines/machine_calls.h"
 #include "operator/machines/machine_events.h"
@@ -63,6 +64,7 @@ struct MachineContext {
 // For metrics and health.
 struct MachineStatus {
   std::size_t waiting = 0, jobs = 0;
+  std::set<std::string> without_backup;   // of controllers that wait for a backup slurmctld
   std::optional<WallTime> waiting_since;  // longest wait
   std::uint64_t released = 0, requeued = 0, cancelled = 0, failures = 0;
   std::string problem;
@@ -71,12 +73,13 @@ struct MachineStatus {
 class MachineSync {
  public:
   MachineSync(MachineSettings settings, MachineContext context, std::function<bool()> may_act,
-              std::unique_ptr<CommandRunner> runner, Random random);
+              std::unique_ptr<CommandRunner> runner,
+              std::unique_ptr<CommandRunner> controller_runner, Random random);
 
   // Appends to `changes` what the last dump requires in Slurm.
   SteadyTime step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
                   std::vector<NodeChange>& changes);
-  std::vector<int> wake_fds() const { return jobs_.wake_fds(); }
+  std::vector<int> wake_fds() const;
   const SiteMachines& machines() const { return machines_; }
   // The state of the Node's Machine; kNone while that is not certain.
   MachineOf machine_of(const std::string& node) const;
@@ -106,6 +109,9 @@ class MachineSync {
   MachineFacts facts(const kube::Machine& machine, const MachinePlace& place, const Pass& pass);
   std::optional<NodeJobs> jobs_on(const MachinePlace& place, SteadyTime now);
   void evaluate(kube::Machine& machine, Pass& pass);
+  std::set<std::string> leaving_controllers(SteadyTime now) const;
+  // Returns whether another slurmctld is in charge, or it is no controller's Machine.
+  bool hands_over(kube::Machine& machine, const MachinePlace& place, const Pass& pass);
   void evaluate_all(Pass& pass);
   void execute_ruling(const MachineRuling& ruling, const MachinePlace& place,
                       kube::Machine& machine, const Pass& pass);
@@ -125,6 +131,7 @@ class MachineSync {
   MachineSettings settings_;
   MachineContext context_;
   SlurmJobs jobs_;
+  ControllerMachines controllers_;
   SiteMachines machines_;
   MachineCalls calls_;
   MachineEvents events_;

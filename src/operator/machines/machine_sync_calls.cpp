@@ -11,9 +11,72 @@ namespace {
 
 namespace names = node::vocabulary;
 
-constexpr EventReason kMachineReleased{"MachineReleased", false};
+constexpr EventReason kMachineReleased{"MachineReleased", false},
+    kControllerHandover{"ControllerHandover", false},
+    kControllerNotHandedOver{"ControllerNotHandedOver", true};
+
+std::vector<std::string> host_names(const kube::Machine& machine) {
+  std::vector<std::string> names = machine.addresses;
+  names.push_back(machine.node);
+  return names;
+}
 
 }  // namespace
+
+std::vector<int> MachineSync::wake_fds() const {
+  auto fds = jobs_.wake_fds();
+  const auto more = controllers_.wake_fds();
+  fds.insert(fds.end(), more.begin(), more.end());
+  return fds;
+}
+
+std::set<std::string> MachineSync::leaving_controllers(SteadyTime now) const {
+  std::set<std::string> out;
+  for (const auto& [key, machine] : machines_.all()) {
+    if (machine.controller && machine.deleted_at) {
+      out.insert(controller_on(host_names(machine),
+                               controllers_.seen(now).value_or(std::vector<ControllerState>{})));
+    }
+  }
+  return out;
+}
+
+bool MachineSync::hands_over(kube::Machine& machine, const MachinePlace& place, const Pass& pass) {
+  if (!machine.controller) {
+    return true;
+  }
+  controllers_.want();
+  const Now now = pass.now;
+  if (const std::string failure = controllers_.take_failure(); !failure.empty()) {
+    ++status_.failures;
+    events_.report(machine, place, kControllerNotHandedOver, "scontrol takeover: " + failure, now,
+                   "takeover");
+  }
+  const std::string unclear = !machines_.watch_problem().empty() ? machines_.watch_problem()
+                                                                 : pass.site.dump.problem(now.wall);
+  ControllerRuling ruling{ControllerAction::kWait,
+                          unclear.empty() ? controllers_.problem() : unclear};
+  if (ruling.why.empty()) {
+    ruling = rule_controller({host_names(machine), controllers_.seen(now.steady),
+                              leaving_controllers(now.steady), controllers_.took_over(now.steady),
+                              controllers_.answered()});
+  }
+  if (ruling.no_backup) {
+    status_.without_backup.insert(key_of(machine));
+  } else if (!ruling.host.empty()) {  // else the controllers are not known
+    status_.without_backup.erase(key_of(machine));
+  }
+  if (ruling.action == ControllerAction::kTakeOver && settings_.dry_run) {
+    events_.report(machine, place, kDryRun, "dry run: " + ruling.why, now);
+  } else if (ruling.action == ControllerAction::kTakeOver) {
+    if (is_current(machine, now) && controllers_.take_over(ruling.backup, now.steady)) {
+      events_.report(machine, place, kControllerHandover, ruling.why, now);
+    }
+  } else if (ruling.action == ControllerAction::kWait && !ruling.why.empty()) {
+    events_.report(machine, place, kControllerNotHandedOver, ruling.why, now);
+  }
+  return ruling.action == ControllerAction::kHandedOver;
+}
 
 // A watch may lag by minutes if its server hangs, or forever after a restore from backup, so what
 // cannot be undone requires a fresh read.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "node/vocabulary.h"
+#include "operator/rules/drain_rules.h"
 #include "slurm/answers/record_text.h"
 
 namespace slurmlet::op {

@@ -1,5 +1,6 @@
 #include "operator/rules/drain_rules.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr std::string_view kMachineDeleted = "slurmlet: machine deleted";
 constexpr std::string_view kOurs = "slurmlet: ";
+constexpr std::size_t kLongestText = 200;     // of a condition
 constexpr std::string_view kAdded = " : ";    // by slurmctld, to an existing Reason
 constexpr std::string_view kWas = ", was: ";  // of 0.1, before somebody else's Reason
 
@@ -59,7 +61,7 @@ DrainRuling end_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf ma
     return note.state == "FAIL" ? DrainRuling{DrainAction::kFail, note.reason}
                                 : DrainRuling{DrainAction::kUndrain};
   }
-  if (!is_own_drain(slurm.reason)) {
+  if (!is_own_drain(slurm.reason) || !health_type(slurm.reason).empty()) {
     return node.drain.empty() ? DrainRuling{} : DrainRuling{DrainAction::kNote};
   }
   // Only the next Machine's Node ends it: this Machine's Node may persist or come back while the
@@ -68,13 +70,7 @@ DrainRuling end_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf ma
       (machine != MachineOf::kLives || slurm.reason.starts_with(machine_reason(node)))) {
     return {};
   }
-  if (slurm.state.base != "DOWN") {
-    return {DrainAction::kUndrain};
-  }
-  return slurm.state.has("NOT_RESPONDING")
-             ? DrainRuling{DrainAction::kNone, "",
-                           "it is DOWN, and its slurmd does not respond yet"}
-             : DrainRuling{DrainAction::kResume};
+  return end_own_drain(slurm);
 }
 
 DrainRuling not_wanted(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
@@ -159,8 +155,32 @@ bool is_scale_reason(std::string_view reason) { return is_reason(reason, kScaleR
 
 bool is_machine_reason(std::string_view reason) { return is_reason(reason, kMachineDeleted); }
 
+// Slurm shows a record as KEY=VALUE words, and a Node's message may hold anything.
+std::string health_reason(const KubeNode& node, std::string_view type, std::string_view text) {
+  std::string plain{text.substr(0, kLongestText)};
+  std::ranges::replace_if(
+      plain,
+      [](char c) {
+        return c < ' ' || c > '~' || std::string_view{"[]=\"\\"}.find(c) != std::string_view::npos;
+      },
+      '?');
+  return std::string{kOurs} + std::string{type} + ": " + plain + " [" + node.uid + "]";
+}
+
+std::string health_type(std::string_view reason) {
+  const auto colon = reason.find(": ", std::min(kOurs.size(), reason.size()));
+  const auto uid = reason.find(" [");
+  if (!reason.starts_with(kOurs) || uid == reason.npos || colon >= uid ||
+      !is_reason(reason, reason.substr(0, uid))) {
+    return "";
+  }
+  const auto type = reason.substr(kOurs.size(), colon - kOurs.size());
+  return type.find(' ') == type.npos ? std::string{type} : "";
+}
+
 bool is_own_drain(std::string_view reason) {
-  return is_reason(reason, kCordonReason) || is_machine_reason(reason);
+  return is_reason(reason, kCordonReason) || is_machine_reason(reason) ||
+         !health_type(reason).empty();
 }
 
 std::string to_annotation(const DrainNote& note) {
@@ -176,6 +196,16 @@ DrainNote parse_drain_note(std::string_view text) {
     return found != value.end() && found->is_string() ? found->get<std::string>() : "";
   };
   return {field("slurmNode"), field("state"), field("reason")};
+}
+
+DrainRuling end_own_drain(const SlurmNode& slurm) {
+  if (slurm.state.base != "DOWN") {
+    return {DrainAction::kUndrain};
+  }
+  return slurm.state.has("NOT_RESPONDING")
+             ? DrainRuling{DrainAction::kNone, "",
+                           "it is DOWN, and its slurmd does not respond yet"}
+             : DrainRuling{DrainAction::kResume};
 }
 
 DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {

@@ -49,6 +49,10 @@ bool is_final(DrainAction action);
 inline constexpr std::string_view kCordonReason = "slurmlet: cordoned";
 inline constexpr std::string_view kUndrainedReason = "slurmlet: undrained";  // of no drain
 std::string machine_reason(const KubeNode& node);
+// Of a condition of the Node (health_rules.h).
+std::string health_reason(const KubeNode& node, std::string_view type, std::string_view text);
+// The condition's type; "" = the Reason is not of a condition.
+std::string health_type(std::string_view reason);
 bool is_own_drain(std::string_view reason);
 // Of an idle machine that is to go (scale_rules.h); " [UID of the Machine]" follows.
 inline constexpr std::string_view kScaleReason = "slurmlet: scale-down";
@@ -66,6 +70,9 @@ struct DrainNote {
 std::string to_annotation(const DrainNote& note);
 // Fields are empty if `text` is no note.
 DrainNote parse_drain_note(std::string_view text);
+
+// How a drain of ours ends that is not wanted any more.
+DrainRuling end_own_drain(const SlurmNode& slurm);
 
 DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm,
                        MachineOf machine = MachineOf::kNone);

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "node/facts.h"
+#include "node/node.h"
 
 namespace slurmlet::op {
 
@@ -17,9 +19,10 @@ struct SlurmNode {
   std::string name;
   std::string hostname;  // NodeHostName
   node::SlurmState state;
-  std::string reason;        // "" if none
-  std::string text;          // its published record (record_text.h)
-  std::string address = {};  // NodeAddr
+  std::string reason;                        // "" if none
+  std::string text;                          // its published record (record_text.h)
+  std::string address = {};                  // NodeAddr
+  std::vector<std::string> partitions = {};  // none, too, where they are not known
   bool operator==(const SlurmNode&) const = default;
 };
 
@@ -48,6 +51,7 @@ struct KubeNode {
   // NAMESPACE/NAME by Cluster API's annotations; "" = none.
   std::string machine = {}, cluster = {};
   Belongs belongs = Belongs::kUnknown;
+  std::vector<node::ObservedCondition> conditions = {};  // of drainOn, and Ready
   bool operator==(const KubeNode&) const = default;
 };
 

@@ -25,12 +25,14 @@ std::optional<SlurmNode> read_slurm_node(const std::string& text) {
   if (!record) {
     return std::nullopt;
   }
-  return SlurmNode{std::move(record->name),
-                   std::move(record->hostname),
-                   std::move(record->state),
-                   std::move(record->reason),
-                   text,
-                   std::move(record->address)};
+  return SlurmNode{
+      std::move(record->name),
+      std::move(record->hostname),
+      std::move(record->state),
+      std::move(record->reason),
+      text,
+      std::move(record->address),
+      record->partitions_known ? std::move(record->partitions) : std::vector<std::string>{}};
 }
 
 std::string foreign_cluster(const std::string& own, const std::string& answered) {
@@ -119,6 +121,7 @@ void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
   }
   ++counters_.dumps;
   counters_.took = answer.took;
+  counters_.began = started_;
   report_.dumped_at = std::chrono::time_point_cast<std::chrono::seconds>(began_);
   report_.failure.clear();
   report_.failed_at.reset();

@@ -62,6 +62,7 @@ class DumpedNodes {
     std::uint64_t unchanged = 0;  // of these, "304 Not Modified"
     std::uint64_t failures = 0;   // failed
     Duration took{};              // by the last successful one
+    SteadyTime began{};           // the last successful one did
   };
   const Counters& counters() const { return counters_; }
   SteadyTime began() const { return started_; }

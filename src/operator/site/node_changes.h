@@ -34,6 +34,7 @@ struct NodeChange {
   DrainAction action = DrainAction::kNone;
   std::string reason = {};     // new Reason
   std::string kube_node = {};  // "" = a Machine without a Node
+  std::string why = {};        // for people; "" = a cordon or its end
 };
 
 class NodeChanges {

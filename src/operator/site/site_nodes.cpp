@@ -54,7 +54,8 @@ KubeNode kube_node(const kube::SiteNode& node, const std::string& cluster) {
           annotation(node, node::vocabulary::kDrain),
           of_cluster_api(node, node::vocabulary::kMachine),
           of_cluster_api(node, node::vocabulary::kClusterName),
-          belongs(annotation(node, node::vocabulary::kSlurmCluster), cluster)};
+          belongs(annotation(node, node::vocabulary::kSlurmCluster), cluster),
+          node.conditions};
 }
 
 }  // namespace

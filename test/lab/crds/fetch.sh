@@ -25,6 +25,7 @@ modules() {
 		cluster-api sigs.k8s.io/cluster-api v1.14.2 core/config/crd/bases -
 		cluster-api sigs.k8s.io/cluster-api v1.13.6 config/crd/bases -
 		keda github.com/kedacore/keda/v2 v2.21.0 config/crd/bases -
+		baremetal-operator github.com/metal3-io/baremetal-operator v0.13.2 config/base/crds/bases h1:XSkyBv4l1OvCL66b7T0FEUaGeS0zOjQKhot9V8zeZQc=
 		metal3 github.com/metal3-io/cluster-api-provider-metal3 v1.13.2 config/crd/bases h1:qYIXaHZp3Tcn2Taf+LZZ7rjATyKLVjguMS39pC640pw=
 	END
 }

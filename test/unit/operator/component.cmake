@@ -1,7 +1,9 @@
 set(COMPONENT_TESTS
   ../tls/test_certificates.cpp
   certificate_approver_test.cpp
+  controller_rules_test.cpp
   dumped_nodes_test.cpp
+  health_rules_test.cpp
   leader_test.cpp
   leftover_nodes_test.cpp
   machine_place_test.cpp
@@ -11,6 +13,7 @@ set(COMPONENT_TESTS
   operator_chance_test.cpp
   operator_loop_test.cpp
   options_test.cpp
+  power_rules_test.cpp
   rest_access_test.cpp
   rules_test.cpp
   scale_policy_test.cpp

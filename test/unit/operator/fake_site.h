@@ -114,6 +114,18 @@ class FakeMachines final : public kube::MachineApi, public fakes::Scripted {
     found->second.resource_version = next_version();
     return {};
   }
+  Status mark_awake(const kube::Machine& machine) override {
+    if (const auto error = begin("awake " + machine.name)) {
+      return *error;
+    }
+    kube::Machine& now = machines.at(machine.name);
+    if (now.resource_version != machine.resource_version) {
+      return Error{Code::kConflict, "it has changed"};
+    }
+    now.sleeping = false;
+    now.resource_version = next_version();
+    return {};
+  }
   Result<kube::Machine> get(const kube::Machine& machine) override {
     if (const auto error = begin("get " + machine.name)) {
       return *error;

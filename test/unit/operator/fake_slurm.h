@@ -23,6 +23,7 @@ struct FakeNode {
   std::string reason;
   std::string host = {};  // NodeHostName; "" = its name
   std::string address = "a";
+  std::string partitions = "p";
   std::string state() const {
     std::string text = base;
     for (const auto& flag : flags) {
@@ -68,14 +69,17 @@ struct FakeSlurm {
   std::string admin_level = "None";   // ours
   int commands = 0;                   // that change nodes
   std::vector<std::string> updates;
+  // Slurmctld by host; the first that is up is in charge. A takeover ends it.
+  std::vector<std::pair<std::string, bool>> controllers;
+  int takeovers = 0;
   int dumps = 0;
 
   std::string record(const std::string& name) const {
     const FakeNode& node = nodes.at(name);
     return fmt::format(
         "NodeName={} Arch=x86_64 CPUAlloc=0 CPUTot=4 CPULoad=0.05 NodeAddr={} NodeHostName={} "
-        "Version=22.05.8 RealMemory=8000 State={} Partitions=p{}\n",
-        name, node.address, node.host.empty() ? name : node.host, state(name),
+        "Version=22.05.8 RealMemory=8000 State={} Partitions={}{}\n",
+        name, node.address, node.host.empty() ? name : node.host, state(name), node.partitions,
         node.reason.empty() ? "" : " Reason=" + node.reason + " [root@5]");
   }
   std::string dump() const {
@@ -143,6 +147,20 @@ struct FakeSlurm {
       return;
     }
     nodes.erase(name);
+  }
+  std::string ping() const {
+    std::string text;
+    for (const auto& [host, up] : controllers) {
+      text += fmt::format("Slurmctld({}) at {} is {}\n", text.empty() ? "primary" : "backup", host,
+                          up ? "UP" : "DOWN");
+    }
+    return text;
+  }
+  void take_over(std::size_t index) {
+    ++takeovers;
+    for (std::size_t i = 0; i < index; ++i) {
+      controllers[i].second = false;
+    }
   }
   std::string config() const {
     return "Configuration data as of 2026-11-28\nPrivateData             = " + private_data +
@@ -223,6 +241,10 @@ class FakeSlurmRunner final : public CommandRunner {
     if (slurm_.away) {
       output.exit_code = 1;
       output.err = "slurm_load_node error: Unable to contact slurm controller (connect failure)\n";
+    } else if (spec_.argv.back() == "ping") {
+      output.out = slurm_.ping();
+    } else if (has(spec_.argv, "takeover")) {
+      slurm_.take_over(parse_int<std::size_t>(spec_.argv.back()).value_or(0));
     } else if (spec_.argv.front() == "squeue") {
       output.out = slurm_.squeue();
     } else if (spec_.argv.front() == "scancel") {

@@ -46,7 +46,8 @@ class MachineSyncTest : public ::testing::Test {
         settings_,
         MachineContext{machines_, api_, site_, events_, events_,
                        [this](SteadyTime) { return clock_.now().wall; }},
-        [] { return true; }, std::make_unique<FakeSlurmRunner>(slurm_), [] { return 0.5; });
+        [] { return true; }, std::make_unique<FakeSlurmRunner>(slurm_),
+        std::make_unique<FakeSlurmRunner>(slurm_), [] { return 0.5; });
     sync_->forget();
   }
   // Adds a host with Machine, Node and Slurm node.
@@ -82,6 +83,13 @@ class MachineSyncTest : public ::testing::Test {
     slurm_.submit(number, "n" + number);
     slurm_.jobs.at(number).never_ends = never_ends;
     remove("m" + number, "now");
+  }
+  // Of the slurmctld on this host, without a Node.
+  void add_controller(const std::string& machine, const std::string& host) {
+    api_.machines[machine] = hooked_machine(machine, "");
+    api_.machines[machine].controller = true;
+    api_.machines[machine].addresses = {"10.0.0.1", host + ".site"};
+    machines_.feed(MachineEvent::kModified, {api_.machines.at(machine)});
   }
   // Cluster API's part after the hook is removed.
   void finish(const std::string& name, const std::string& machine) {
@@ -175,6 +183,54 @@ TEST_F(MachineSyncTest, ReleasesAMachineOnceItsJobHasEnded) {
   run(minutes{5});
   EXPECT_EQ(slurm_.queues, queries);
   EXPECT_EQ(status().waiting, 0U);
+}
+
+TEST_F(MachineSyncTest, AControllerHandsOverBeforeItsMachineGoes) {
+  add("n1", "m1");
+  add_controller("c1", "ctl1");
+  slurm_.controllers = {{"ctl1", true}, {"ctl2", false}};
+  remove("c1");
+  run(minutes{10});
+  EXPECT_TRUE(held("c1"));
+  EXPECT_EQ(slurm_.takeovers, 0);
+  EXPECT_EQ(status().without_backup.size(), 1U);
+  EXPECT_EQ(reported("no backup slurmctld answers"), 1);
+  slurm_.controllers[1].second = true;
+  run(seconds{17});
+  EXPECT_EQ(slurm_.takeovers, 1);
+  EXPECT_TRUE(held("c1")) << "the backup has not answered yet";
+  restart();
+  run(minutes{1});
+  EXPECT_FALSE(held("c1"));
+  EXPECT_EQ(slurm_.takeovers, 1);
+  EXPECT_EQ(status().without_backup.size(), 0U);
+  EXPECT_FALSE(drained("n1"));
+}
+
+TEST_F(MachineSyncTest, AControllersMachineStaysWhileSlurmctldDoesNotAnswer) {
+  add_controller("c1", "ctl1");
+  slurm_.nodes["n1"] = {};
+  slurm_.controllers = {{"ctl1", false}, {"ctl2", true}};
+  slurm_.away = true;  // the pings as well
+  remove("c1");
+  run(minutes{5});
+  EXPECT_TRUE(held("c1"));
+  EXPECT_EQ(slurm_.takeovers, 0);
+  slurm_.away = false;
+  run(minutes{3});
+  EXPECT_FALSE(held("c1"));
+}
+
+TEST_F(MachineSyncTest, ADryRunTakesOverNothing) {
+  settings_.dry_run = true;
+  restart();
+  add("n1", "m1");
+  add_controller("c1", "ctl1");
+  slurm_.controllers = {{"ctl1", true}, {"ctl2", true}};
+  remove("c1");
+  run(minutes{2});
+  EXPECT_EQ(slurm_.takeovers, 0);
+  EXPECT_GE(reported("dry run: slurmctld on ctl2 is to take over"), 1);
 }
 
 TEST_F(MachineSyncTest, SlurmNodesOfAHostAreReleasedAndUndrainedTogether) {

@@ -173,6 +173,7 @@ class World : public ::testing::Test {
         std::make_unique<slurm::ScontrolDump>(slurm::ClientSettings{},
                                               std::make_unique<FakeSlurmRunner>(cluster.slurm)),
         std::make_unique<FakeSlurmRunner>(cluster.slurm),
+        std::make_unique<FakeSlurmRunner>(cluster.slurm),
         std::make_unique<FakeSlurmRunner>(cluster.slurm), [] { return 0.5; });
     cluster.next = clock_.now().steady;
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/rfc3339.h"
 #include "fakes/fake_api.h"
 #include "fakes/fake_clock.h"
 #include "node/vocabulary.h"
@@ -29,6 +30,7 @@ class OperatorLoopTest : public ::testing::Test {
     OperatorSettings settings;
     settings.dump.interval = interval_;
     settings.dump.cluster = "c";
+    settings.health.drain_on = {{"GPUHealthy", "False", minutes{2}}};
     loop_ = std::make_unique<OperatorLoop>(
         settings,
         OperatorContext{clock_, *watch_, site_, leader_, events_, machines_, machine_api_, events_,
@@ -36,7 +38,7 @@ class OperatorLoopTest : public ::testing::Test {
         std::make_unique<slurm::ScontrolDump>(slurm::ClientSettings{},
                                               std::make_unique<FakeSlurmRunner>(slurm_)),
         std::make_unique<FakeSlurmRunner>(slurm_), std::make_unique<FakeSlurmRunner>(slurm_),
-        [] { return 0.5; });
+        std::make_unique<FakeSlurmRunner>(slurm_), [] { return 0.5; });
     watch_->list = [this] { return values(site_.nodes); };
   }
   void add(const std::string& name) {
@@ -244,6 +246,34 @@ TEST_F(OperatorLoopTest, DrainsWhatIsCordonedWithinASecond) {
   const std::size_t changes = slurm_.updates.size();
   run(minutes{10});
   EXPECT_EQ(slurm_.updates.size(), changes);
+}
+
+TEST_F(OperatorLoopTest, DrainsWhatIsSickUntilItHasBeenWellForTenMinutes) {
+  add("n1");
+  slurm_.nodes["n1"].partitions = "gpu";
+  auto& conditions = site_.nodes.at("n1").conditions;
+  conditions = {{{"Ready", "True", "", ""}, rfc3339(clock_.now().wall)},
+                {{"GPUHealthy", "False", "", "no GPU"}, rfc3339(clock_.now().wall)}};
+  feed_watch("n1");
+  run(minutes{1});
+  EXPECT_FALSE(drained("n1"));
+  run(minutes{2});
+  EXPECT_TRUE(drained("n1"));
+  EXPECT_EQ(slurm_.nodes["n1"].reason, "slurmlet: GPUHealthy: no GPU [uid-of-n1]");
+  EXPECT_TRUE(has_event("n1", "SlurmNodeDrained"));
+  EXPECT_EQ(loop_->status().health.drained, 1U);
+  restart();
+  // The watch lags: what it shows as good is bad again.
+  auto good = site_.nodes.at("n1");
+  good.conditions[1] = {{"GPUHealthy", "True", "", ""}, rfc3339(clock_.now().wall)};
+  watch_->feed(Type::kModified, {good});
+  run(minutes{12});
+  EXPECT_TRUE(drained("n1"));
+  site_.nodes.at("n1").conditions = good.conditions;
+  feed_watch("n1");
+  run(minutes{1});
+  EXPECT_FALSE(drained("n1"));
+  EXPECT_EQ(slurm_.nodes["n1"].reason, "slurmlet: undrained");
 }
 
 TEST_F(OperatorLoopTest, ACordonOfANodeThatIsDownHoldsAndItsReasonStays) {

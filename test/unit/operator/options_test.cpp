@@ -48,11 +48,42 @@ TEST(OperatorOptions, NameTheProblemAndItsFix) {
       {{"--slurm-rest-ca-file="}, "--slurm-rest-ca-file is empty"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=ca"},
        "\"ca\"; it must be an absolute path"},
+      {{"--drain-on=GPUHealthy"}, "it must be TYPE=STATUS:DURATION"},
+      {{"--drain-on=GPUHealthy=false:2m"}, "must be True, False or Unknown"},
+      {{"--max-unhealthy=10"}, "between 1% and 100%"},
   };
   for (const auto& row : kRows) {
     const auto command = parse_operator_command_line(row.flags);
     ASSERT_FALSE(command) << row.text;
     EXPECT_THAT(command.error().message, HasSubstr(row.text));
+  }
+}
+
+TEST(OperatorOptions, DrainOnIsAListInTheFile) {
+  const std::string head = "apiVersion: slurmlet.io/v1alpha1\nkind: OperatorConfiguration\n";
+  const auto parsed = [&](const std::string& text) {
+    const std::string path = testing::TempDir() + "operator-drain-on.yaml";
+    EXPECT_TRUE(write_file_atomic(path, head + text, 0600));
+    return parse_operator_command_line({"--config=" + path});
+  };
+  const auto command = parsed(
+      "maxUnhealthy: 25%\ndrainOn:\n  - {type: GPUHealthy, status: \"False\", for: 2m}\n"
+      "  - {type: KernelDeadlock, status: True, for: 0s}\n");
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_THAT(describe(command->options),
+              HasSubstr("drainOn=GPUHealthy=False:2m,KernelDeadlock=True:0s maxUnhealthy=25%"));
+  const auto same = parse_operator_command_line(
+      {"--max-unhealthy=25%", "--drain-on=GPUHealthy=False:2m,KernelDeadlock=True:0s"});
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(same->options.health, command->options.health);
+  const auto none = parsed("drainOn: []\n");
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_TRUE(none->options.health.drain_on.empty());
+  for (const char* wrong : {"drainOn: [{type: A, status: \"True\"}]\n", "drainOn: [A]\n",
+                            "drainOn: [{type: A, status: \"True\", after: 2m}]\n"}) {
+    const auto failed = parsed(wrong);
+    ASSERT_FALSE(failed) << wrong;
+    EXPECT_THAT(failed.error().message, HasSubstr(":3:"));
   }
 }
 

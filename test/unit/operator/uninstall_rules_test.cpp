@@ -116,6 +116,9 @@ TEST(UninstallRules, Drains) {
        [](auto& s) { s.drained("slurmlet: to be tested"); }, ""},
       {"an administrator's after ours had ended", [](auto& s) { s.drained("slurmlet: undrained"); },
        ""},
+      {"of a bad condition: its host is still sick",
+       [](auto& s) { s.drained("slurmlet: GPUHealthy: 1 of 8 GPUs missing [uid-1]"); },
+       R"(Slurm node n1 (Reason ""): set Reason="GPUHealthy: 1 of 8 GPUs missing")"},
       {"of a Machine that has gone",
        [](auto& s) {
          s.drained("slurmlet: machine deleted [uid-1]");
@@ -172,6 +175,7 @@ TEST(UninstallRules, Drains) {
 TEST(UninstallRules, MachinesAndTheirTemplates) {
   check_rows({
       {"a Machine that lives", [](auto& s) { s.machine.hooked = true; }, "Machine m1"},
+      {"its host sleeps", [](auto& s) { s.machine.sleeping = true; }, "=Machine ns/m1"},
       {"only a drain policy", [](auto& s) { s.machine.drain_policy = "now"; }, "Machine m1"},
       {"being deleted: the operator alone knows when its jobs have ended",
        [](auto& s) {

@@ -1,0 +1,137 @@
+#include "operator/machines/controller_machines.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "operator/machines/slurm_jobs.h"
+#include "operator/site/limited_command.h"
+#include "operator/site/node_changes.h"
+#include "slurm/answers/values.h"
+
+namespace slurmlet::op {
+namespace {
+
+// The backup waits for the end of the slurmctld that is in charge.
+constexpr Duration kNextTakeover = std::chrono::minutes{1};
+
+// Less than SlurmctldTimeout (120 s), after which another backup takes over from one that has
+// ended and come back between two pings.
+constexpr Duration kTookOver = std::chrono::seconds{100};
+
+bool has_come_back(const std::vector<ControllerState>& before,
+                   const std::vector<ControllerState>& now) {
+  return std::ranges::any_of(now, [&](const ControllerState& one) {
+    return one.up && std::ranges::find(before, one) == before.end();
+  });
+}
+
+}  // namespace
+
+void ControllerMachines::new_dump(const DumpedNodes& dump, Now now) {
+  wanted_ = pinged_ = false;
+  takeover_.reset();
+  if (dump.problem(now.wall).empty()) {
+    dump_began_ = dump.counters().began;
+    dump_ended_ = now.steady;
+  }
+}
+
+void ControllerMachines::forget() {
+  before_.reset();
+  last_.reset();
+  wanted_ = false;
+  takeover_.reset();
+  took_over_ = {};
+  problem_.clear();
+  failure_.clear();
+}
+
+// A ping from before the last dump is not repeated yet.
+std::optional<std::vector<ControllerState>> ControllerMachines::seen(SteadyTime now) const {
+  const bool is_fresh = last_ && last_->began >= dump_ended_ && now - last_->ended <= kJobsFresh;
+  return is_fresh ? std::optional{last_->controllers} : std::nullopt;
+}
+
+bool ControllerMachines::answered() const {
+  return before_ && last_ && before_->controllers == last_->controllers &&
+         before_->ended <= dump_began_ && last_->began >= dump_ended_;
+}
+
+std::string ControllerMachines::took_over(SteadyTime now) const {
+  return now - took_over_.at <= kTookOver ? took_over_.host : "";
+}
+
+bool ControllerMachines::take_over(std::size_t backup, SteadyTime now) {
+  if (now < takeover_not_before_ || taking_over_) {
+    return false;
+  }
+  takeover_ = backup;
+  takeover_not_before_ = now + kNextTakeover;
+  return true;
+}
+
+// A takeover that takes long is no failure: the pings show its result.
+bool ControllerMachines::finish(SteadyTime now, const CommandOutput& output) {
+  if (const auto took = std::exchange(taking_over_, std::nullopt)) {
+    took_over_ = output.succeeded() ? *took : Takeover{};
+    const auto known = slurm::known_failure(output.err);
+    const bool is_slow = !why_unanswered(output, "scontrol").empty() ||
+                         (known && known->cause == node::SlurmFailure::kControllerUnreachable);
+    failure_ = output.succeeded() || is_slow ? ""
+               : known                       ? known->detail
+                                             : slurm::excerpt(output.err);
+    return !failure_.empty();
+  }
+  const auto controllers = slurm::read_ping(output);
+  before_ = std::exchange(last_, std::nullopt);
+  problem_ = controllers ? "" : controllers.error().message;
+  if (controllers) {
+    last_ = Ping{{}, began_, now};
+    for (const auto& one : *controllers) {
+      last_->controllers.push_back({one.host, one.up});
+    }
+    if (!before_ || has_come_back(before_->controllers, last_->controllers)) {
+      took_over_ = {};
+    }
+  }
+  return true;
+}
+
+// Returns whether it failed.
+bool ControllerMachines::begin(SteadyTime now) {
+  CommandSpec spec;
+  if (takeover_) {
+    taking_over_ = Takeover{
+        last_ && *takeover_ < last_->controllers.size() ? last_->controllers[*takeover_].host : "",
+        now};
+    spec = slurm::takeover_command(client_, *std::exchange(takeover_, std::nullopt));
+    spec.timeout = std::min(client_.timeout, kLongestChange);
+    limit_by_alarm(spec);
+  } else if (wanted_ && !pinged_) {
+    spec = slurm::ping_query(client_);
+    pinged_ = true;
+    began_ = now;
+  } else {
+    return false;
+  }
+  const Status started = runner_->start(spec, now);
+  if (!started) {
+    problem_ = started.error().message;
+    taking_over_.reset();
+  }
+  return !started;
+}
+
+bool ControllerMachines::step(SteadyTime now, bool may_act) {
+  CommandOutput output;
+  bool changed = false;
+  if (runner_->running() && runner_->poll(now, output)) {
+    changed = finish(now, output);
+  }
+  if (!runner_->running() && may_act) {
+    changed = begin(now) || changed;
+  }
+  return changed;
+}
+
+}  // namespace slurmlet::op

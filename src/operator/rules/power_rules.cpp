@@ -1,0 +1,102 @@
+#include "operator/rules/power_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "node/vocabulary.h"
+
+namespace slurmlet::op {
+namespace {
+
+std::optional<PowerHost> host_of(std::string_view provider_id) {
+  constexpr std::string_view kScheme = "metal3://";
+  if (!provider_id.starts_with(kScheme)) {
+    return std::nullopt;
+  }
+  const auto parts = split(provider_id.substr(kScheme.size()), '/');
+  if (parts.size() != 3 || std::ranges::any_of(parts, [](auto part) { return part.empty(); })) {
+    return std::nullopt;
+  }
+  return PowerHost{std::string{parts[0]}, std::string{parts[1]}, std::string{parts[2]}};
+}
+
+bool is_going_down(const node::SlurmState& state) {
+  return state.has("POWER_DOWN") || state.has("POWERING_DOWN") || state.has("POWERED_DOWN");
+}
+
+bool is_waking(const node::SlurmState& state) {
+  return state.has("POWER_UP") || state.has("POWERING_UP");
+}
+
+// Why the host must stay on; "" = it need not.
+std::string why_on(const PowerMachine& machine) {
+  if (machine.slurm.empty()) {
+    return "slurmctld shows no node of its host";
+  }
+  for (const SlurmNode* slurm : machine.slurm) {
+    const auto& state = slurm->state;
+    if (state.base == "ALLOCATED" || state.base == "MIXED" || state.has("COMPLETING")) {
+      return fmt::format("a job is on Slurm node {} ({})", slurm->name, state.raw());
+    }
+    if (!is_going_down(state)) {
+      return fmt::format("Slurm node {} is {}, and not being powered down", slurm->name,
+                         state.raw());
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+PowerRuling rule_power(PowerAction action, const PowerFacts& facts) {
+  PowerRuling out;
+  if (facts.machines.size() != 1) {
+    out.problem = facts.machines.empty() ? "no Machine has it" : "more than one Machine has it";
+    return out;
+  }
+  const PowerMachine& machine = facts.machines.front();
+  const auto host = host_of(machine.provider_id);
+  if (!machine.unclear.empty()) {
+    out.problem = fmt::format("Machine {}: {}", machine.key, machine.unclear);
+  } else if (machine.deleting) {
+    out.problem = fmt::format("Machine {} is being deleted", machine.key);
+  } else if (!host) {
+    out.problem = fmt::format(
+        "Machine {} has providerID \"{}\", which does not name a BareMetalHost "
+        "(metal3://NAMESPACE/HOST/METAL3MACHINE)",
+        machine.key, machine.provider_id);
+  } else if (action == PowerAction::kSuspend) {
+    out.problem =
+        machine.has_node ? why_on(machine) : fmt::format("Machine {} has no Node", machine.key);
+  }
+  out.host = host.value_or(PowerHost{});
+  return out;
+}
+
+SleepRuling rule_sleep(const KubeNode& node, const SlurmNode& slurm) {
+  const auto& state = slurm.state;
+  const auto condition = [](const char* reason, const std::string& message) {
+    return SleepRuling{false, node::Condition{kAsleep, "True", reason, message}};
+  };
+  if (is_waking(state)) {
+    return condition("PoweringUp", "Slurm is powering this host up");
+  }
+  if (is_going_down(state)) {
+    return condition("PoweredDown",
+                     fmt::format("Slurm has powered this host down to save power; a job that needs "
+                                 "it wakes it, or: scontrol update nodename={} state=power_up",
+                                 slurm.name));
+  }
+  const bool is_ready = std::ranges::any_of(node.conditions, [](const auto& one) {
+    return one.condition.type == node::vocabulary::kReady && one.condition.status == "True";
+  });
+  if (is_ready || state.base == "DOWN") {  // DOWN: ResumeTimeout is over
+    return {true};
+  }
+  return condition("PoweringUp",
+                   "Slurm has powered this host up, and its slurmlet is not Ready yet");
+}
+
+}  // namespace slurmlet::op
