@@ -22,7 +22,6 @@ class Slurmlet:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.directory.chmod(0o755)
         self.log_path = self.directory / "slurmlet.log"
-        self.log = open(self.log_path, "ab")
         command = [str(program or BINARY), *map(str, arguments)]
         if user:
             account = pwd.getpwnam(user)
@@ -36,8 +35,8 @@ class Slurmlet:
             env["LISTEN_FDS"] = str(len(fds))
             moves = " ".join(f"{to}<&{fd} {fd}<&-" for to, fd in enumerate(fds, 3))
             command = ["bash", "-c", f'LISTEN_PID=$$ exec "$0" "$@" {moves}', *command]
-        self.process = subprocess.Popen(command, env=env, stdout=self.log, stderr=self.log,
-                                        pass_fds=fds)
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(command, env=env, stdout=log, stderr=log, pass_fds=fds)
 
     @property
     def pid(self):
@@ -60,7 +59,6 @@ class Slurmlet:
                 self.process.kill()
                 self.process.wait(60)
                 raise
-        self.log.close()
         return time.monotonic() - began
 
     def kill(self):
