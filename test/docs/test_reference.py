@@ -1,0 +1,67 @@
+"""docs/reference is what the tables of the code, the YAML of deploy/ and the programs' --help say."""
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/docs"))
+import reference  # noqa: E402
+import sources  # noqa: E402
+
+PAGES = {**reference.MADE_OF_FILES, **{name: make for name, (make, _) in reference.MADE_OF_HELP.items()}}
+
+
+def page(name):
+    return (reference.PAGES / f"{name}.md").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_page_is_current(name):
+    needed = reference.MADE_OF_HELP.get(name, (None, ()))[1]
+    missing = [program for program in needed if not reference.program(program)]
+    if missing:
+        pytest.fail(f"build {missing} first (./dev build), or set SLURMLET_UNDER_TEST and SLURMLET_OPERATOR_UNDER_TEST")
+    assert page(name) == PAGES[name]().rstrip("\n") + "\n", "scripts/docs/reference.py writes it"
+
+
+def test_there_is_no_other_page():
+    assert {path.stem for path in reference.PAGES.glob("*.md")} == set(PAGES)
+
+
+def headings(text):
+    return set(re.findall(r"(?m)^#+ (\S.*)$", text))
+
+
+def test_each_reason_of_a_condition_has_its_heading_or_row():
+    text = page("conditions")
+    for reason in reference.reasons():
+        assert reason in headings(text) or f"`{reason}`" in text, reason
+    for reason, *_ in reference.failures():
+        assert reason in headings(text)
+
+
+def test_each_event_has_its_heading():
+    assert set(sources.event_reasons()) <= headings(page("events"))
+
+
+def test_each_setting_of_the_examples_has_its_heading():
+    config = (ROOT / "packaging/config.yaml").read_text()
+    keys = {key.split(".")[-1] for key in headings(page("settings"))}
+    shown = set(re.findall(r"(?m)^ *#([a-z]\w+):", config))
+    assert len(shown) > 30 and shown <= keys
+
+
+# -- the reader of C++ -----------------------------------------------------------
+
+
+def test_neighbouring_strings_are_one():
+    assert sources.strings(sources.tokens('f("a "\n  "b", "c\\"d"); // "not"')) == ["a b", 'c"d']
+
+
+def test_a_name_without_a_meaning_is_an_error():
+    with pytest.raises(reference.Missing, match="NoSuchEvent is in the code"):
+        reference.meanings("events", [*sources.event_reasons(), "NoSuchEvent"])
+    with pytest.raises(reference.Missing, match="Registered is in meanings.yaml, events, and not in the code"):
+        reference.meanings("events", [name for name in sources.event_reasons() if name != "Registered"])
