@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """docs/reference/*.md: made from the tables in the code, from YAML and from the programs' --help.
 
   scripts/docs/reference.py               writes the pages
@@ -185,7 +185,7 @@ def conditions():
         out += f"### SlurmNodeState{sources.camel_case(word)}\n\n{words[word]}\n\n"
         yes_reason = "Draining` or `Drained" if word == "DRAIN" else sources.camel_case(word)
         out += table(("Status", "Reason", "Message begins"), [
-            ("True", code(yes_reason), yes or "draining, or drained, by whom, since when, and why"),
+            ("True", code(yes_reason), yes or "draining, or drained: who did it, since when, and why"),
             ("False", code(no_reason), no_message)])
     out += "## Present while they hold\n\n"
     out += table(("Type", "Message"), [
@@ -262,8 +262,8 @@ def metrics():
                {name: set() for name in found if name not in names})]
     for title, where, some in groups:
         out += f"## {title}\n\n{where}\n\n"
-        out += table(("Name", "Type", "Labels", "Meaning"), [
-            (code(name), found[name][0], ", ".join(code(label) for label in sorted(some[name])), found[name][1])
+        out += table(("Name", "Meaning", "Type", "Labels"), [
+            (code(name), found[name][1], found[name][0], ", ".join(code(label) for label in sorted(some[name])))
             for name in sorted(some)])
     out += "## Old names\n\nExported beside the new ones for one release.\n\n"
     out += table(("Old name", "New name"), [(code(name), code(new)) for name, new in sorted(old.items())])
