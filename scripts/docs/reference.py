@@ -4,8 +4,8 @@
   scripts/docs/reference.py               writes the pages
   scripts/docs/reference.py --check       says which are not current, and exits with 1 then
 
-The programs are SLURMLET_UNDER_TEST and SLURMLET_OPERATOR_UNDER_TEST, else those of build/release. Without them the
-two pages made from --help are left as they are. test/docs/test_reference.py is the test.
+The programs are SLURMLET_UNDER_TEST and the operator beside it, else those of build/release. Without them the two pages
+made from --help are left as they are. test/docs/test_reference.py is the test.
 """
 import os
 import re
@@ -97,8 +97,7 @@ def bold(match):
 
 
 def program(name):
-    variable = "SLURMLET_UNDER_TEST" if name == "slurmlet" else "SLURMLET_OPERATOR_UNDER_TEST"
-    path = Path(os.environ.get(variable) or ROOT / "build/release" / name)
+    path = Path(os.environ.get("SLURMLET_UNDER_TEST") or ROOT / "build/release/slurmlet").with_name(name)
     return path if path.exists() else None
 
 

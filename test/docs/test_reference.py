@@ -22,7 +22,7 @@ def test_page_is_current(name):
     needed = reference.MADE_OF_HELP.get(name, (None, ()))[1]
     missing = [program for program in needed if not reference.program(program)]
     if missing:
-        pytest.fail(f"build {missing} first (./dev build), or set SLURMLET_UNDER_TEST and SLURMLET_OPERATOR_UNDER_TEST")
+        pytest.fail(f"build {missing} first (./dev build), or set SLURMLET_UNDER_TEST")
     assert page(name) == PAGES[name]().rstrip("\n") + "\n", "scripts/docs/reference.py writes it"
 
 

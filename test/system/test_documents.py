@@ -1,0 +1,132 @@
+"""The shell blocks of the user pages that say "run: cluster", page by page in their order, in a copy of the repository:
+a real control plane of their own, a real Slurm with one node, slurmlet beside it, a Machine by Cluster API's CRD.
+systemctl is a script that does nothing: there is no service here (test/machine has one)."""
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from harness.api import repository
+from harness.control_plane import BINARY as CONTROL_PLANE, ControlPlane
+from harness.operator_site import HOOK, MACHINES, OPERATOR, Machines, request_certificate
+from harness.rig import Rig, wait_until
+
+sys.path.insert(0, str(repository() / "scripts/docs"))
+import blocks  # noqa: E402
+import markdown  # noqa: E402
+
+pytestmark = pytest.mark.slow
+NODE = "hpc-x7k2p"  # as in docs/
+PAGES = sorted({markdown.name(block.page) for block in blocks.every() if block.where == "cluster"})
+DAEMONSETS = "/apis/apps/v1/namespaces/default/daemonsets"
+
+
+@pytest.fixture(scope="module", name="own_plane")
+def control_plane_of_the_documents(work):
+    with ControlPlane(work / "cp-docs", "--audit") as running:
+        yield running
+
+
+@pytest.fixture(scope="module", name="node")
+def node_of_the_documents(own_plane, own_slurm, work):
+    cluster = own_slurm(nodes=[NODE], cpus=2, cluster_name="alps", node_hosts={NODE: NODE})
+    one = Rig(own_plane, cluster, NODE, work / "docs-node")
+    one.start()
+    yield one
+    one.stop()
+
+
+def daemon_set(name):
+    labels = {"app": name}
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name}, "spec": {
+        "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {
+            "tolerations": [{"operator": "Exists"}], "containers": [{"name": "one", "image": "none"}]}}}}
+
+
+def script(path, *lines):
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(0o755)
+
+
+class Desk:
+    """Where an administrator sits: a copy of deploy/, kubectl with admin's credential, Slurm's commands."""
+
+    def __init__(self, plane, node, directory):
+        self.plane, self.node, self.directory = plane, node, directory
+        for name in ("deploy", "packaging"):
+            shutil.copytree(repository() / name, directory / name)
+        shutil.copyfile(plane.admin_kubeconfig, directory / "admin.conf")
+        programs = directory / "bin"
+        programs.mkdir()
+        script(programs / "kubectl", f'exec {CONTROL_PLANE} kubectl "$@"')
+        script(programs / "systemctl", '[ "$1" != show ] || printf "User=root\\nUnitFileState=enabled\\nActiveState=active\\n"')
+        config = directory / "operator.yaml"
+        config.write_text(f"apiVersion: slurmlet.io/v1alpha1\nkind: OperatorConfiguration\nslurmConf: {node.slurm.conf_path}\n"
+                          f"kubeconfig: {directory}/operator.kubeconfig\nmetricsAddress: ''\n"
+                          + (f"slurmBinDir: {node.slurm.bin_dir}\n" if node.slurm.bin_dir else ""))
+        script(programs / "slurmlet-operator", f'exec {OPERATOR} "$@" --config={config}')
+        slurm = f"{node.slurm.bin_dir}:" if node.slurm.bin_dir else ""
+        self.environment = {"PATH": f"{programs}:{slurm}/usr/sbin:/usr/bin:/bin", "HOME": str(directory),
+                            "KUBECONFIG": str(plane.admin_kubeconfig), "SLURM_CONF": str(node.slurm.conf_path)}
+
+    def run(self, block, known):
+        text = block.script(known)
+        print(f"--- {block.name}\n{text}")
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=self.directory, env=self.environment,
+                              capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)
+        print(done.stdout[-3000:] + done.stderr)
+        assert done.returncode == block.exit_code, f"{block.name}: exit code {done.returncode}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module", name="known")
+def what_the_pages_take_for_granted(own_plane, node, work):
+    """Objects that a reader has, and their names."""
+    api = own_plane.admin
+    machines = Machines(own_plane)
+    for namespace in ("exempt", "metal3"):
+        api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+    for name in ("exempt", "storage"):
+        api.create(DAEMONSETS, daemon_set(name))
+    one = {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+           "metadata": {"name": NODE, "annotations": {HOOK: ""}, "labels": {"cluster.x-k8s.io/cluster-name": "hpc"}},
+           "spec": {"clusterName": "hpc", "bootstrap": {"dataSecretName": "none"}, "infrastructureRef": {
+               "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "None", "name": NODE}}}
+    wait_until(lambda: api.find("/api/v1/namespaces/metal3/serviceaccounts/default"), what="the namespace")
+    path = MACHINES.replace("/default/", "/metal3/")
+    api.create(path, one)
+    api.merge(f"{path}/{NODE}/status", {"status": {"nodeRef": {"name": NODE}, "addresses": [
+        {"type": "InternalIP", "address": "192.0.2.11"}, {"type": "Hostname", "address": "node-0"}]}})
+    own_plane.kubectl_output("apply", "-k", str(repository() / "deploy/rbac"))
+    request = request_certificate(own_plane, work, "other-node", [], name="abcdef", group="system:bootstrappers:slurmlet")
+    yield {"$NODE": node.name, "$EXEMPT": "exempt", "$DAEMONSET": "storage", "$REQUEST": request.rpartition("/")[2]}
+    machines.end()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_blocks_of_a_page(page, own_plane, node, known, tmp_path):
+    desk = Desk(own_plane, node, tmp_path)
+    prepare(page, desk)
+    for block in blocks.of_page(repository() / page):
+        if block.where == "cluster":
+            desk.run(block, known)
+    after(page, desk)
+
+
+def prepare(page, desk):
+    """What the text before the blocks has the reader do."""
+    if page == "docs/keep-workloads-off.md":
+        (desk.directory / "pod.yaml").write_text(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: direct}\nspec:\n  nodeName: nid000001\n"
+            "  containers: [{name: one, image: none}]\n")
+
+
+def after(page, desk):
+    """What a page leaves to the next."""
+    if page == "docs/metal3.md":
+        desk.node.slurm.reset(NODE)
+    if page == "docs/keep-workloads-off.md":
+        subprocess.run(["kubectl", "delete", "-k", "deploy/admission"], cwd=desk.directory, env={**os.environ, **desk.environment},
+                       check=True, capture_output=True)
