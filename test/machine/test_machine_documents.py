@@ -40,4 +40,4 @@ def test_the_blocks_of_a_page(page, node):
         print(f"--- {block.name}: {status}\n{text}\n{said}")
         assert status == block.exit_code, f"{block.name}: {said}"
     if page == FIRST:
-        node.wait_ready(120)
+        node.machine.run("slurmlet", "wait-registered", "--timeout=120")
