@@ -47,6 +47,31 @@ std::string summary(const Findings& findings) {
   return out;
 }
 
+// "#check-serving-cert", as GitHub and the site make it of the heading "check: serving cert".
+std::string anchor(const std::string& subject) {
+  std::string out = "#check-";
+  for (const char c : to_lower(subject)) {
+    if (c == ' ') {
+      out += '-';
+    } else if (c != '.') {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// Where each warning and error is explained; "" without one.
+std::string help(const Findings& findings) {
+  std::vector<std::string> anchors;
+  for (const Finding& one : findings) {
+    if (one.severity >= Severity::kWarning &&
+        std::find(anchors.begin(), anchors.end(), anchor(one.subject)) == anchors.end()) {
+      anchors.push_back(anchor(one.subject));
+    }
+  }
+  return anchors.empty() ? "" : "help: docs/troubleshooting.md" + join(anchors, ", ") + "\n";
+}
+
 Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
 
 }  // namespace
@@ -84,7 +109,7 @@ std::string findings_text(const Findings& findings) {
       out += fmt::format("{:<{}} -> {}\n", "", kSubjectWidth + 2, one.fix);
     }
   }
-  return out + summary(findings) + "\n";
+  return out + help(findings) + summary(findings) + "\n";
 }
 
 std::string findings_json(const Findings& findings, const std::string& node) {

@@ -10,6 +10,7 @@ namespace finding_test {
 
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 const Findings kAll = {{Severity::kOk, "n1", "", "", "node name"},
                        {Severity::kInfo, "not looked at", "", "", "munge"},
@@ -37,11 +38,16 @@ TEST(FindingsTest, TextForPeople) {
             "                   -> set it right\n"
             "x slurmd           not running: failed\n"
             "                   -> start it\n"
+            "help: docs/troubleshooting.md#check-clock, #check-slurmd\n"
             "1 error, 1 warning\n");
   EXPECT_THAT(findings_text({kAll[2], kAll[3], kAll[3]}), EndsWith("\n2 errors, 1 warning\n"));
   EXPECT_EQ(findings_text({kAll[0], kAll[1]}),
             "+ node name        n1\n- munge            not looked at\nno errors\n");
-  EXPECT_THAT(findings_text({kAll[2], kAll[2]}), EndsWith("right\n2 warnings\n"));
+  EXPECT_THAT(findings_text({kAll[2], kAll[2]}),
+              EndsWith("right\nhelp: docs/troubleshooting.md#check-clock\n2 warnings\n"));
+  EXPECT_THAT(findings_text({{Severity::kError, "x", "", "", "API server"},
+                             {Severity::kError, "x", "", "", "slurm.conf"}}),
+              HasSubstr("troubleshooting.md#check-api-server, #check-slurmconf\n"));
 }
 
 TEST(FindingsTest, JsonForPrograms) {
