@@ -1,12 +1,14 @@
 """docs/reference is what the tables of the code, the YAML of deploy/ and the programs' --help say."""
 import re
 import sys
+from xml.etree import ElementTree
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/docs"))
+import pictures  # noqa: E402
 import reference  # noqa: E402
 import sources  # noqa: E402
 
@@ -28,6 +30,16 @@ def test_page_is_current(name):
 
 def test_there_is_no_other_page():
     assert {path.stem for path in reference.PAGES.glob("*.md")} == set(PAGES)
+
+
+def test_pictures_are_current_and_well_formed():
+    for name, draw in pictures.PICTURES.items():
+        text = (pictures.IMAGES / f"{name}.svg").read_text()
+        assert text == draw().svg(), "scripts/docs/pictures.py writes it"
+        picture = ElementTree.fromstring(text)
+        for each in picture.iter("{http://www.w3.org/2000/svg}rect"):
+            right = float(each.get("x", 0)) + float(each.get("width"))
+            assert right <= pictures.WIDTH, (name, each.attrib)
 
 
 def headings(text):
