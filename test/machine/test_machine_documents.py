@@ -12,8 +12,9 @@ sys.path.insert(0, str(repository() / "scripts/docs"))
 import blocks  # noqa: E402
 import markdown  # noqa: E402
 
-FIRST = "docs/service.md"
-PAGES = sorted({markdown.name(block.page) for block in blocks.every() if block.where == "node"}, key=lambda name: name != FIRST)
+FIRST, LAST = "docs/service.md", "docs/commands.md"
+PAGES = sorted({markdown.name(block.page) for block in blocks.every() if block.where == "node"},
+               key=lambda name: (name != FIRST, name == LAST, name))
 
 
 @pytest.fixture(scope="module", name="node")
