@@ -217,8 +217,10 @@ const std::vector<Command> kCommands{
      .summary = "make this machine a node of a Kubernetes cluster",
      .description =
          "Verifies the cluster and the token, writes the configuration, enables and starts the\n"
-         "service, and waits until the Node is registered. `kubeadm token create\n"
-         "--print-join-command` prints the arguments. May be repeated. Needs root.",
+         "service, and waits until the Node is registered. The arguments are those of kubeadm "
+         "join:\n"
+         "kubeadm token create --groups system:bootstrappers:slurmlet --print-join-command\n"
+         "prints them. May be repeated. Needs root.",
      .exit_codes =
          "0 registered; 1 it could not be done, or not in time; 2 bad arguments or configuration.",
      .flags = {{.name = "--token", .type = "string", .help = "bootstrap token, ID.SECRET"},

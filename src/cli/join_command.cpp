@@ -20,6 +20,7 @@
 #include "cli/status_command.h"
 #include "config/sources.h"
 #include "credentials/bootstrap.h"
+#include "kube/cluster_info.h"
 #include "kube/kubeconfig.h"
 #include "kube/request_counter.h"
 
@@ -30,6 +31,7 @@ constexpr const char* kUnit = "slurmlet.service";
 constexpr const char* kGroup = "slurmlet";  // of the unit's user
 constexpr mode_t kConfigMode = 0644;
 constexpr mode_t kTokenMode = 0640;
+std::string print_join() { return std::string{kube::kNewToken} + " --print-join-command"; }
 
 // A file of this process alone, by which the settings can name a secret that no disk has.
 class MemoryFile {
@@ -62,10 +64,10 @@ Status verify(const config::Settings& settings) {
   const SystemClock clock;
   const Status accepted = credentials::probe_bootstrap(settings, -1, clock, requests);
   if (!accepted && accepted.error().code == Code::kDenied) {
-    return Error{Code::kDenied,
-                 accepted.error().message +
-                     "\nthis token may not request a node's certificate; print another: "
-                     "kubeadm token create --print-join-command"};
+    return Error{
+        Code::kDenied,
+        accepted.error().message +
+            "\nthis token may not request a node's certificate; print another: " + print_join()};
   }
   return accepted;
 }
@@ -105,16 +107,17 @@ Result<JoinPlan> join_plan(const config::ParsedCommandLine& command) {
   plan.server = "https://" + address;
   plan.token = command.options.at("token");
   if (!std::regex_match(plan.token, kToken)) {
-    problems.emplace_back(
-        "--token must be a bootstrap token, ID.SECRET of 6 and 16 letters and digits; "
-        "kubeadm token create --print-join-command prints one");
+    problems.push_back(
+        "--token must be a bootstrap token, ID.SECRET of 6 and 16 letters and digits; " +
+        print_join() + " prints one");
   }
   auto values = command.values;  // "" = not given
   plan.hashes = values["kubernetes.caCertHashes"];
   if (plan.hashes.empty()) {
-    problems.emplace_back(
+    problems.push_back(
         "--discovery-token-ca-cert-hash sha256:… is missing: without it any server with that "
-        "token would be believed; kubeadm token create --print-join-command prints it");
+        "token would be believed; " +
+        print_join() + " prints it");
   }
   plan.node = values["node.name"];
   for (const auto& [key, value] : command.values) {

@@ -40,9 +40,9 @@ Result<std::string> signed_kubeconfig(const nlohmann::json& config_map,
   }
   const auto signature = data.find("jws-kubeconfig-" + token.id);
   if (signature == data.end()) {
-    return disbelieved(
-        "is not signed with token " + token.id +
-        ": it has expired or must not be used for signing; create one with kubeadm token create");
+    return disbelieved("is not signed with token " + token.id +
+                       ": it has expired or must not be used for signing; create one with " +
+                       kNewToken);
   }
   if (!tls::is_signed_with_token(signature->second, kubeconfig->second, token.id, token.secret)) {
     return disbelieved("has a wrong signature for token " + token.id +
@@ -117,7 +117,8 @@ Result<BootstrapToken> parse_bootstrap_token(const std::string& text) {
   if (!is_token_text(id, kIdLength) || !is_token_text(secret, kSecretLength)) {
     return Error{Code::kInvalid,
                  "not a bootstrap token: it has six characters, a dot and sixteen characters of "
-                 "a-z and 0-9 (kubeadm token create makes one)"};
+                 "a-z and 0-9 (" +
+                     std::string{kNewToken} + " makes one)"};
   }
   return BootstrapToken{std::string(id), std::string(secret)};
 }

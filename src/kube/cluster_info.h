@@ -14,6 +14,10 @@
 
 namespace slurmlet::kube {
 
+// Prints a token that may request certificates, and whose requests no kubeadm cluster approves
+// unseen (deploy/rbac/node-bootstrapper.yaml).
+inline constexpr char kNewToken[] = "kubeadm token create --groups system:bootstrappers:slurmlet";
+
 // "abcdef.0123456789abcdef"
 // (https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/).
 struct BootstrapToken {

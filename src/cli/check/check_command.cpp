@@ -11,6 +11,7 @@
 #include "cli/check/check_credentials.h"
 #include "cli/check/check_machine.h"
 #include "cli/check/check_node.h"
+#include "kube/cluster_info.h"
 #include "kube/rest_api.h"
 #include "status/daemon_client.h"
 
@@ -161,8 +162,8 @@ class Checks {
     if (credential_.by_bootstrap) {
       words.credential = "the bootstrap token";
       words.credential_fix =
-          "it has expired or was deleted: replace the token named under bootstrap (kubeadm token "
-          "create)";
+          std::string{"it has expired or was deleted: replace the token named under bootstrap ("} +
+          kube::kNewToken + ")";
     }
     auto client = credential_.access->connect();
     if (client) {

@@ -222,7 +222,7 @@ Findings bootstrap_findings(const config::Settings& settings, const std::string&
     found.push_back(check::error(
         read.error().message,
         kubernetes.bootstrap_kubeconfig.empty()
-            ? "put a bootstrap token (kubeadm token create)" + put_into(file)
+            ? fmt::format("put a bootstrap token ({})", kube::kNewToken) + put_into(file)
             : "put a kubeconfig with a bootstrap token (docs/security.md)" + put_into(file)));
   }
   warn_if_open(file, found);
