@@ -110,8 +110,10 @@ def event_reasons():
         for i in find(every, "emit") + find(every, "events_.emit"):
             if i + 1 < len(every) and every[i + 1] == ("sign", "("):
                 arguments = group(every, i + 1)[1:]
+                if arguments and arguments[0] == OPEN:  # the object
+                    arguments = arguments[len(group(arguments, 0)) + 1:]
                 for reason in strings(arguments):
-                    if re.fullmatch(r"[A-Z][a-z]\w+", reason) and reason not in ("Node", "Pod", "Machine"):
+                    if re.fullmatch(r"[A-Z][a-z]\w+", reason):
                         found.setdefault(reason, None)
     words = vocabulary()
     for row in rows("node/node_events.cpp", "kRules"):
@@ -166,4 +168,17 @@ def metrics():
             if word == "of_kinds":
                 labels = ["kind"]
             found[arguments[0][1]] = (sort, arguments[2][1], sorted(set(labels)))
+        found.update(prefixed_metrics(every, kinds))
     return found, old
+
+
+def prefixed_metrics(every, kinds):
+    """Of `gauge(std::string{"PREFIX_"} + name, help, …` and the rows {"name", "help", …} above it."""
+    out = {}
+    for i, (_, word) in enumerate(every):
+        beginning = [value for _, value in every[i + 1:i + 8]]
+        if word in kinds and beginning[:3] == ["(", "std::string", "{"] and beginning[4:] == ["}", "+", "name"]:
+            for j in range(i):
+                if every[j] == OPEN and [kind for kind, _ in every[j + 1:j + 4]] == ["string", "sign", "string"]:
+                    out[beginning[3] + every[j + 1][1]] = (kinds[word], every[j + 3][1], [])
+    return out

@@ -77,3 +77,10 @@ def test_a_name_without_a_meaning_is_an_error():
         reference.meanings("events", [*sources.event_reasons(), "NoSuchEvent"])
     with pytest.raises(reference.Missing, match="Registered is in meanings.yaml, events, and not in the code"):
         reference.meanings("events", [name for name in sources.event_reasons() if name != "Registered"])
+
+
+def test_metrics_of_a_table_have_their_prefix():
+    every = sources.tokens('constexpr T kAll[] = {{"jobs", "Jobs that "\n "wait.", &P::jobs}, {"gpus", "GPUs.", &P::gpus}};\n'
+                           'for (;;) { f(gauge(std::string{"x_"} + name, help, {})); }')
+    assert sources.prefixed_metrics(every, {"gauge": "gauge"}) == {
+        "x_jobs": ("gauge", "Jobs that wait.", []), "x_gpus": ("gauge", "GPUs.", [])}
