@@ -113,7 +113,7 @@ def test_every_alert_has_a_test_and_says_what_to_do(prometheus):
     assert found
     for name, rule in found:
         assert name in tests, name
-        assert set(rule["annotations"]) == {"summary", "description"}, name
+        assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}, name
         if "slurmlet_operator" not in rule["query"] and "slurmlet-operator" not in rule["query"]:
             assert "$labels.node" in rule["annotations"]["summary"], name
         assert rule["labels"]["severity"] in ("critical", "warning", "info"), name

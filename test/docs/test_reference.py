@@ -8,8 +8,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/docs"))
+import markdown  # noqa: E402
 import pictures  # noqa: E402
 import reference  # noqa: E402
+import runbooks  # noqa: E402
 import sources  # noqa: E402
 
 PAGES = {**reference.MADE_OF_FILES, **{name: make for name, (make, _) in reference.MADE_OF_HELP.items()}}
@@ -30,6 +32,14 @@ def test_page_is_current(name):
 
 def test_there_is_no_other_page():
     assert {path.stem for path in reference.PAGES.glob("*.md")} == set(PAGES)
+
+
+def test_each_alert_leads_to_its_heading():
+    anchors = markdown.anchors(page("alerts"))
+    for rule in reference.alert_rules():
+        site, _, anchor = rule["annotations"]["runbook_url"].partition("#")
+        assert site + "#" == runbooks.SITE and anchor in anchors, rule["alert"]
+    assert runbooks.with_urls(runbooks.RULES.read_text()) == runbooks.RULES.read_text(), "scripts/docs/runbooks.py writes it"
 
 
 def test_pictures_are_current_and_well_formed():
