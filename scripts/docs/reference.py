@@ -137,7 +137,8 @@ def commands():
 
 # -- conditions ------------------------------------------------------------------
 
-CONDITION_FILES = ("node/conditions.cpp", "node/state_conditions.cpp", "node/gpu_health.cpp", "node/slurm_view.cpp")
+CONDITION_FILES = ("node/conditions.cpp", "node/state_conditions.cpp", "node/gpu_health.cpp", "node/slurm_view.cpp",
+                   "operator/rules/power_rules.cpp")
 WORD = re.compile(r"(?=.+[A-Z])[A-Z][A-Za-z]*[a-z][A-Za-z]*|Draining|Drained")
 
 
