@@ -24,13 +24,13 @@ constexpr Duration kSitePatience = std::chrono::seconds{1};
 
 }  // namespace
 
-MainLoop::Api::Api(http::Client& client, const std::string& node_name,
-                   kube::RequestCounter& requests)
-    : options{.counter = &requests, .pace = &pace},
+MainLoop::Api::Api(http::Client& client, const std::string& node_name, Shared& shared)
+    : pace(shared.clock, system_random()),
+      options{.counter = &shared.requests, .pace = &pace},
       nodes(client, options),
       leases(client, options),
       pods(client, options),
-      events(client, {.counter = &requests}),
+      events(client, {.counter = &shared.requests}),
       node_watch(kube::watch_own_node(client, node_name, options, system_random())),
       pod_watch(kube::watch_own_pods(client, node_name, options, system_random())) {}
 
@@ -42,7 +42,7 @@ MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity,
       access_(access),
       client_(std::move(client)),
       shared_(shared),
-      api_(*client_, name(), shared.requests),
+      api_(*client_, name(), shared),
       credential_(access.credential_identity()),
       events_(api_.events, name(), system_random()),
       node_(api_.nodes, api_.leases, *api_.node_watch, events_, node_options(), system_random(),

@@ -50,8 +50,8 @@ class MainLoop {
  private:
   // The API server's objects, over one client.
   struct Api {
-    Api(http::Client& client, const std::string& node_name, kube::RequestCounter& requests);
-    kube::Pace pace{system_random()};
+    Api(http::Client& client, const std::string& node_name, Shared& shared);
+    kube::Pace pace;
     kube::CallOptions options;
     kube::RestNodeApi nodes;
     kube::RestLeaseApi leases;

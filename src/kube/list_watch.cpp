@@ -270,7 +270,7 @@ void ListWatch::read_rejection(SteadyTime now) {
                          status_from_body(status, rejection, stream.retry_after()))
           : stream.error().value_or(Error{Code::kTimeout, "WATCH " + path_ + ": no answer"});
   if (options_.pace != nullptr) {
-    options_.pace->failed(error, now);
+    options_.pace->failed(error);
   }
   if (status != 0) {
     take_error(now, error);

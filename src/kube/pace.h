@@ -21,11 +21,14 @@ namespace slurmlet::kube {
 
 class Pace {
  public:
-  explicit Pace(Random random) : backoff_(Delay::kOverloaded, std::move(random)) {}
+  // `clock` must outlive it.
+  Pace(const Clock& clock, Random random)
+      : clock_(clock), backoff_(Delay::kOverloaded, std::move(random)) {}
 
   SteadyTime not_before() const { return not_before_; }
   // Of a request that is not sent: what the server did before. Nothing: it may be sent.
-  std::optional<Error> held_back(const std::string& request_name, SteadyTime now) const {
+  std::optional<Error> held_back(const std::string& request_name) const {
+    const SteadyTime now = clock_.now().steady;
     if (now >= not_before_) {
       return std::nullopt;
     }
@@ -35,11 +38,11 @@ class Pace {
     return error;
   }
 
-  void failed(const Error& error, SteadyTime now) {
+  void failed(const Error& error) {
     const int status = error.request ? error.request->http_status : 0;
     if (error.code == Code::kTimeout || status == 429 || status == 503 || status == 504) {
       cause_ = error;
-      not_before_ = now + backoff_.next(error.retry_after);
+      not_before_ = clock_.now().steady + backoff_.next(error.retry_after);
     } else if (status != 0) {
       answered();
     }
@@ -50,6 +53,7 @@ class Pace {
   }
 
  private:
+  const Clock& clock_;
   Backoff backoff_;
   SteadyTime not_before_{};
   Error cause_;

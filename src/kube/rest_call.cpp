@@ -26,7 +26,7 @@ Result<http::Response> rest_call(http::Client& client, const http::Request& requ
     return Error{Code::kTimeout, request_name(request) + ": time limit exceeded"};
   }
   if (options.pace != nullptr) {
-    if (auto held_back = options.pace->held_back(request_name(request), now)) {
+    if (auto held_back = options.pace->held_back(request_name(request))) {
       return *std::move(held_back);
     }
   }
@@ -46,8 +46,7 @@ Result<http::Response> rest_call(http::Client& client, const http::Request& requ
                      status_from_body(response->status, response->body, response->retry_after));
   }
   if (options.pace != nullptr) {
-    response ? options.pace->answered()
-             : options.pace->failed(response.error(), std::chrono::steady_clock::now());
+    response ? options.pace->answered() : options.pace->failed(response.error());
   }
   return response;  // an error names the request already
 }

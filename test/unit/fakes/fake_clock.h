@@ -43,7 +43,7 @@ class FakeClock final : public Clock {
     advance(std::max(end - now().steady, Duration::zero()));
     return steps;
   }
-  // Somebody sets the clock: only the wall clock moves.
+  // The clock is set: only the wall clock moves.
   void step_wall(std::chrono::milliseconds by) {
     const std::lock_guard lock(mutex_);
     now_.wall += by;

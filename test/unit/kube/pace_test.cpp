@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fakes/fake_clock.h"
 #include "fakes/fake_http_client.h"
 #include "kube/rest_api.h"
 
@@ -21,7 +22,8 @@ class PaceTest : public ::testing::Test {
   }
 
   fakes::FakeHttpClient client_;
-  Pace pace_{[] { return 0.5; }};
+  fakes::FakeClock clock_;
+  Pace pace_{clock_, [] { return 0.5; }};
   RestNodeApi nodes_{client_, {.pace = &pace_}};
 };
 
@@ -29,7 +31,7 @@ TEST_F(PaceTest, AnOverloadedServerGetsNoFurtherCall) {
   client_.answer(200, kAnyNode);
   EXPECT_TRUE(sends(nodes_));
   for (const int status : {429, 503, 504}) {
-    Pace pace{[] { return 0.5; }};
+    Pace pace{clock_, [] { return 0.5; }};
     RestNodeApi nodes{client_, {.pace = &pace}};
     client_.answer(status, "{}");
     EXPECT_TRUE(sends(nodes)) << status;
@@ -38,6 +40,9 @@ TEST_F(PaceTest, AnOverloadedServerGetsNoFurtherCall) {
   client_.fail({Code::kTimeout, "no answer"});
   EXPECT_TRUE(sends(nodes_));
   EXPECT_FALSE(sends(nodes_));
+  clock_.advance(delay_rule(Delay::kOverloaded).cap);
+  client_.answer(200, kAnyNode);
+  EXPECT_TRUE(sends(nodes_));
 }
 
 TEST_F(PaceTest, OtherFailuresDelayNothing) {
@@ -52,18 +57,18 @@ TEST_F(PaceTest, OtherFailuresDelayNothing) {
 }
 
 TEST_F(PaceTest, PausesGrowUntilAnAnswer) {
-  const SteadyTime now{std::chrono::hours{1}};
+  const SteadyTime now = clock_.now().steady;
   Duration last{};
   for (int i = 0; i < 4; ++i) {
-    pace_.failed({Code::kTimeout, "no answer"}, now);
+    pace_.failed({Code::kTimeout, "no answer"});
     EXPECT_GE(pace_.not_before() - now, last);
     last = pace_.not_before() - now;
   }
   EXPECT_LE(last, delay_rule(Delay::kOverloaded).cap);
   pace_.answered();
-  pace_.failed({Code::kTimeout, "no answer"}, now);
+  pace_.failed({Code::kTimeout, "no answer"});
   EXPECT_LT(pace_.not_before() - now, last);
-  pace_.failed({Code::kTimeout, "no answer", std::chrono::seconds{50}}, now);
+  pace_.failed({Code::kTimeout, "no answer", std::chrono::seconds{50}});
   EXPECT_GE(pace_.not_before() - now, std::chrono::seconds{50});
 }
 
