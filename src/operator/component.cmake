@@ -1,19 +1,17 @@
 set(COMPONENT_SOURCES
   certificate_approver.cpp
   check.cpp
-  health_sync.cpp
   init_command.cpp
   leader.cpp
-  leftover_nodes.cpp
   local_settings.cpp
   machines/approval_rules.cpp
   machines/controller_machines.cpp
   machines/drain_policy.cpp
+  machines/job_queue.cpp
   machines/machine_calls.cpp
   machines/machine_events.cpp
   machines/machine_place.cpp
   machines/machine_sync.cpp
-  machines/job_queue.cpp
   machines/machine_sync_calls.cpp
   machines/scale_facts.cpp
   machines/scale_policy.cpp
@@ -22,13 +20,16 @@ set(COMPONENT_SOURCES
   machines/sleeping_machines.cpp
   machines/slurm_jobs.cpp
   manifests.cpp
+  nodes/cordon_sync.cpp
+  nodes/health_sync.cpp
+  nodes/leftover_nodes.cpp
+  nodes/node_reports.cpp
+  nodes/record_publisher.cpp
   operator_loop.cpp
   operator_pages.cpp
-  operator_reports.cpp
   options.cpp
   options_table.cpp
   power_command.cpp
-  record_publisher.cpp
   rules/controller_rules.cpp
   rules/drain_rules.cpp
   rules/health_rules.cpp

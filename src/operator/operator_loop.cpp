@@ -12,26 +12,10 @@
 namespace slurmlet::op {
 namespace {
 
-constexpr EventReason kCordonNotDrained{"CordonNotDrained", true},
-    kDrainNotEnded{"DrainNotEnded", true};
+constexpr EventReason kCordonNotDrained{"CordonNotDrained", true};
 
 // Between reports on waiting changes.
 constexpr Duration kLongestWait = std::chrono::seconds{1};
-constexpr Duration kNotesAgain = std::chrono::seconds{5};
-
-const char* to_verb(DrainAction action) {
-  switch (action) {
-    case DrainAction::kNote:
-    case DrainAction::kDrain:
-      return "drain";
-    case DrainAction::kSetReason:
-      return "set the Reason of";
-    case DrainAction::kDelete:
-      return "delete";
-    default:
-      return "undrain";
-  }
-}
 
 }  // namespace
 
@@ -43,6 +27,8 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
     : settings_(std::move(settings)),
       context_(context),
       dump_(settings_.dump, std::move(dump_source), random),
+      nodes_(settings_.dump.cluster),
+      reports_(context_.events, nodes_, dump_, settings_.dry_run),
       changes_(
           settings_.dump.client, std::move(update_runner),
           [this](const NodeChange& change) { return confirm(change); }, context_.clock, random),
@@ -55,17 +41,17 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
           {context_.machines, context_.machine_api, context_.site, context_.events,
            context_.machine_events, context_.server_time},
           [this] { return acts(); }, std::move(job_runner), std::move(controller_runner), random),
+      cordons_({context_.site, nodes_, dump_, reports_,
+                [this](const auto& node) { return machines_.machine_of(node); },
+                [this] { return acts(); }, context_.clock},
+               settings_.dry_run),
       health_(settings_.health,
-              {[this](const auto& node) { return machines_.machine_of(node); },
-               [this](const auto& node, const auto& reason, const auto& text, Now now) {
-                 report_node(node, reason, text, now);
-               }},
+              {[this](const auto& node) { return machines_.machine_of(node); }, reports_},
               settings_.dry_run),
       sleeping_({context_.machine_api, context_.node_api, [this] { return acts(); }},
                 settings_.dry_run),
       leftovers_({context_.site, context_.node_leases, context_.events, [this] { return acts(); }},
-                 settings_.dry_run),
-      nodes_(settings_.dump.cluster) {
+                 settings_.dry_run) {
   if (settings_.scale) {
     scaler_.emplace(
         *settings_.scale,
@@ -126,69 +112,6 @@ void OperatorLoop::record_written(const std::string& name) {
       dump.dumped_at, dump.failed_at, dump.refresh};
 }
 
-std::optional<NodeChange> OperatorLoop::drain_change(const KubeNode& node, const SlurmNode& slurm,
-                                                     Now now) {
-  const DrainRuling ruling = rule_drain(node, slurm, machines_.machine_of(node.name));
-  if (ruling.action == DrainAction::kNone && ruling.waits_for.empty()) {
-    return std::nullopt;
-  }
-  const std::string distrusted = distrust(node, slurm, claimants(nodes_.by_slurm(), slurm).size());
-  const std::string& kept_from = distrusted.empty() ? ruling.waits_for : distrusted;
-  if (!kept_from.empty()) {
-    if (node.unschedulable || distrusted.empty()) {
-      report_node(node, node.unschedulable ? kCordonNotDrained : kDrainNotEnded,
-                  "Slurm node " + slurm.name + " is left as it is: " + kept_from, now);
-    }
-    return std::nullopt;
-  }
-  if (settings_.dry_run) {
-    report_node(node, kDryRun,
-                fmt::format("would {} Slurm node {}", to_verb(ruling.action), slurm.name), now);
-    return std::nullopt;
-  }
-  return NodeChange{slurm.name, ruling.action, ruling.text, node.name};
-}
-
-// The note is written before its drain and removed after the drain's end is in a dump.
-void OperatorLoop::note_drain(const KubeNode& node, const std::string& note, Now now) {
-  if (now.steady < notes_from_ || context_.clock.now().steady - dump_.began() > kFresh || !acts()) {
-    return;
-  }
-  const Status done = context_.site.annotate(
-      node.name, node.uid,
-      {{node::vocabulary::kDrain, note.empty() ? std::nullopt : std::optional<std::string>{note}}});
-  if (done) {
-    nodes_.at(node.name).drain = note;  // until the watch reports it
-    return;
-  }
-  if (done.error().unanswered()) {
-    notes_from_ = context_.clock.now().steady + kNotesAgain;
-  }
-  report_node(node, kSlurmNodeNotChanged,
-              std::string{"annotation "} + node::vocabulary::kDrain +
-                  " was not written: " + done.error().message,
-              now);
-}
-
-std::vector<NodeChange> OperatorLoop::drain_changes(Now now) {
-  std::vector<NodeChange> out;
-  for (const auto& [name, node] : nodes_.all()) {
-    const SlurmNode* slurm = slurm_node_of(node);
-    if (slurm == nullptr || node.deleting || node.belongs != Belongs::kHere) {
-      continue;
-    }
-    auto change = drain_change(node, *slurm, now);
-    if (change && change->action == DrainAction::kNote) {
-      note_drain(node, change->reason, now);
-      change = drain_change(nodes_.at(name), *slurm, now);
-    }
-    if (change && change->action != DrainAction::kNote) {
-      out.push_back(*std::move(change));
-    }
-  }
-  return out;
-}
-
 // Watches lag, so ending a drain needs a fresh read from the API server.
 bool OperatorLoop::confirm(const NodeChange& change) {
   if (change.kube_node.empty()) {
@@ -236,8 +159,8 @@ void OperatorLoop::evaluate(const KubeNode& node, Now now) {
                   : "slurmctld shows no node of that name to slurmlet-operator";
   }
   if (!problem.empty() && node.unschedulable && !node.deleting) {
-    report_node(node, kCordonNotDrained,
-                "Slurm node " + claimed_name(node) + " is left as it is: " + problem, now);
+    reports_.node(node, kCordonNotDrained,
+                  "Slurm node " + claimed_name(node) + " is left as it is: " + problem, now);
   }
   if (node.belongs == Belongs::kUnknown) {
     return;
@@ -246,7 +169,7 @@ void OperatorLoop::evaluate(const KubeNode& node, Now now) {
   if (slurm == nullptr || node.deleting) {
     return;
   }
-  if (drain_change(node, *slurm, now)) {
+  if (cordons_.change(node, *slurm, now)) {
     changes_.want(slurm->name, now.steady);
   }
 }
@@ -273,7 +196,7 @@ void OperatorLoop::take_lead(bool leads) {
   if (scaler_) {
     scaler_->forget();
   }
-  last_messages_.clear();
+  reports_.forget_all();
 }
 
 SteadyTime OperatorLoop::step() {
@@ -287,15 +210,14 @@ SteadyTime OperatorLoop::step() {
     next = std::min(next, nodes_.step(context_.nodes, now));
     for (const auto& name : nodes_.take_gone()) {
       publisher_.forget(name);
-      last_messages_.erase(name);
+      reports_.forget(name);
     }
   }
+  const auto before = dump_.counters();
   next = std::min(next, dump_.step(now, leads, changes_.has_pending(now.steady)));
-  const bool is_new_dump = dump_.counters().dumps != seen_.dumps;
-  if (is_new_dump || dump_.counters().failures != seen_.dump_failures) {
-    report_dump();
-    seen_.dumps = dump_.counters().dumps;
-    seen_.dump_failures = dump_.counters().failures;
+  const bool is_new_dump = dump_.counters().dumps != before.dumps;
+  if (is_new_dump || dump_.counters().failures != before.failures) {
+    reports_.dump(publisher_);
     evaluate_all(now);
   }
   for (const auto& name : nodes_.take_changed()) {
@@ -306,7 +228,9 @@ SteadyTime OperatorLoop::step() {
   if (scaler_) {
     next = std::min(next, scaler_->step(now, machines_, nodes_, dump_, changes));
   }
-  health_.step(now, nodes_, dump_, changes);
+  if (is_new_dump) {
+    health_.step(now, nodes_, dump_, changes);
+  }
   next = std::min(next, step_changes(now, std::move(changes), is_new_dump));
   next = std::min(next, step_api(context_.clock.now()));
   if (changes_.has_pending(now.steady)) {
@@ -325,9 +249,7 @@ SteadyTime OperatorLoop::step() {
 SteadyTime OperatorLoop::step_changes(Now now, std::vector<NodeChange> changes, bool is_new_dump) {
   const bool may_act = nodes_.known() && acts() && !settings_.dry_run;
   if (may_act && is_new_dump && changes_.is_shown_by(dump_.began())) {
-    for (auto& change : drain_changes(now)) {
-      changes.push_back(std::move(change));
-    }
+    cordons_.step(now, changes);
     changes_.decide(changes, dump_.began(), context_.clock.now().steady);
   } else if (may_act) {
     for (const auto& change : changes) {
@@ -337,9 +259,9 @@ SteadyTime OperatorLoop::step_changes(Now now, std::vector<NodeChange> changes, 
   now = context_.clock.now();
   std::vector<NodeChanges::Done> done;
   const SteadyTime next = changes_.step(now.steady, may_act, done);
-  report_updates(done, now);
+  reports_.changes(done, now);
   if (may_act) {
-    report_waiting(now);
+    reports_.waiting(changes_, now);
   }
   return next;
 }
@@ -364,6 +286,44 @@ SteadyTime OperatorLoop::step_api(Now now) {
     next = std::min(next, certificates_->step(now, certain));
   }
   return next;
+}
+
+OperatorStatus OperatorLoop::status() const {
+  OperatorStatus out;
+  out.leads = acts();
+  out.nodes_known = nodes_.known();
+  out.nodes = nodes_.all().size();
+  out.slurm_nodes = dump_.nodes().size();
+  out.records_waiting = publisher_.waiting();
+  out.dumps = dump_.counters().dumps;
+  out.dumps_unchanged = dump_.counters().unchanged;
+  out.dump_failures = dump_.counters().failures;
+  out.record_writes = publisher_.writes();
+  out.record_failures = publisher_.failures();
+  out.dump_took = dump_.counters().took;
+  out.dumped_at = dump_.report().dumped_at;
+  out.dump_problem = dump_.report().failure;
+  out.changes = reports_.counters();
+  out.machines = machines_.status();
+  if (scaler_ && out.leads) {
+    out.scale = scaler_->status();
+  }
+  out.health = health_.status();
+  out.machines_sleeping = sleeping_.count();
+  out.nodes_deleted = leftovers_.deleted();
+  out.node_deletion_failures = leftovers_.failures();
+  if (certificates_) {
+    out.certificates_approved = certificates_->approved();
+    out.certificate_failures = certificates_->failures();
+    out.certificates_waiting = certificates_->waiting();
+  }
+  if (const auto error = context_.nodes.last_error()) {
+    out.api_problem = error->message;
+  } else if (settings_.elect_leader && !context_.leader.problem().empty()) {
+    out.api_problem = context_.leader.problem();
+  }
+  out.record_problem = publisher_.problem();
+  return out;
 }
 
 }  // namespace slurmlet::op

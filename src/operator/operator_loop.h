@@ -2,12 +2,12 @@
 
 // The operator's one loop: watch the Nodes, dump slurmctld, and while we lead
 //   - publish each Node's record (rules/record_rules.h),
-//   - drain cordoned nodes, undrain uncordoned ones (rules/drain_rules.h),
-//   - drain nodes with a bad condition (health_sync.h),
-//   - show which hosts sleep (sleeping_machines.h),
-//   - release deleted Machines once their jobs have ended (machine_sync.h),
-//   - scale MachineDeployments by the queue (scaler.h),
-//   - delete Nodes whose Machine is gone (leftover_nodes.h),
+//   - drain cordoned nodes, undrain uncordoned ones (nodes/cordon_sync.h),
+//   - drain nodes with a bad condition (nodes/health_sync.h),
+//   - show which hosts sleep (machines/sleeping_machines.h),
+//   - release deleted Machines once their jobs have ended (machines/machine_sync.h),
+//   - scale MachineDeployments by the queue (machines/scaler.h),
+//   - delete Nodes whose Machine is gone (nodes/leftover_nodes.h),
 //   - approve certificate requests of nodes (certificate_approver.h).
 // All state is in Slurm and on the Nodes, so it may be killed at any moment. A standby watches
 // nothing; a new leader lists Nodes and Machines and dumps Slurm.
@@ -24,13 +24,15 @@
 #include "base/delay.h"
 #include "kube/api.h"
 #include "operator/certificate_approver.h"
-#include "operator/health_sync.h"
 #include "operator/leader.h"
-#include "operator/leftover_nodes.h"
 #include "operator/machines/machine_sync.h"
 #include "operator/machines/scaler.h"
 #include "operator/machines/sleeping_machines.h"
-#include "operator/record_publisher.h"
+#include "operator/nodes/cordon_sync.h"
+#include "operator/nodes/health_sync.h"
+#include "operator/nodes/leftover_nodes.h"
+#include "operator/nodes/node_reports.h"
+#include "operator/nodes/record_publisher.h"
 #include "operator/site/dumped_nodes.h"
 #include "operator/site/node_changes.h"
 #include "operator/site/site_nodes.h"
@@ -78,7 +80,7 @@ struct OperatorStatus {
   std::size_t nodes = 0, slurm_nodes = 0, records_waiting = 0;
   std::uint64_t dumps = 0, dumps_unchanged = 0, dump_failures = 0, record_writes = 0,
                 record_failures = 0;
-  std::uint64_t drains = 0, undrains = 0, update_failures = 0, records_deleted = 0;
+  NodeReports::Counters changes;
   Duration dump_took{};
   std::optional<WallTime> dumped_at;
   std::string dump_problem, api_problem, record_problem;
@@ -90,8 +92,6 @@ struct OperatorStatus {
   std::uint64_t certificates_approved = 0, certificate_failures = 0;
   std::size_t certificates_waiting = 0;
 };
-
-inline constexpr EventReason kSlurmNodeNotChanged{"SlurmNodeNotChanged", true};
 
 class OperatorLoop {
  public:
@@ -111,47 +111,28 @@ class OperatorLoop {
   void evaluate(const KubeNode& node, Now now);
   void evaluate_all(Now now);
   void evaluate_record(const KubeNode& node, const SlurmNode* slurm, Now now);
-  // The change that a cordon or its end requires; nothing if none, or if it is not allowed.
-  std::optional<NodeChange> drain_change(const KubeNode& node, const SlurmNode& slurm, Now now);
-  void note_drain(const KubeNode& node, const std::string& note, Now now);
-  std::vector<NodeChange> drain_changes(Now now);
   bool confirm(const NodeChange& change);
   SteadyTime step_changes(Now now, std::vector<NodeChange> changes, bool is_new_dump);
   SteadyTime step_api(Now now);
   const SlurmNode* slurm_node_of(const KubeNode& node) const;
   RecordPublisher::Text record_text(const std::string& node) const;
   void record_written(const std::string& node);
-  void report_node(const KubeNode& node, const EventReason& reason, const std::string& message,
-                   Now now);
-  void report_slurm_node(const std::string& slurm_node, const EventReason& reason,
-                         const std::string& message, Now now);
-  void report_updates(const std::vector<NodeChanges::Done>& done, Now now);
-  void report_waiting(Now now);
-  void report(const std::string& what, const std::string& problem, const std::string& fine);
-  void report_dump();
 
   OperatorSettings settings_;
   OperatorContext context_;
   DumpedNodes dump_;
+  SiteNodes nodes_;
+  NodeReports reports_;
   NodeChanges changes_;
   RecordPublisher publisher_;
   MachineSync machines_;
-  std::optional<Scaler> scaler_;
+  CordonSync cordons_;
   HealthSync health_;
+  std::optional<Scaler> scaler_;
   SleepingMachines sleeping_;
   LeftoverNodes leftovers_;
   std::optional<CertificateApprover> certificates_;
-
-  SiteNodes nodes_;
-  std::map<std::string, std::string> last_messages_;  // by Node
-  SteadyTime notes_from_{};                           // after a failed annotation
-  struct Seen {
-    std::uint64_t dumps = 0, dump_failures = 0, write_failures = 0;
-  };
-  Seen seen_;
-  std::map<std::string, std::string> reported_{{"dump", "none yet"}};  // problems, by subject
   bool led_ = false;
-  OperatorStatus counted_;  // counters of the loop itself
 };
 
 }  // namespace slurmlet::op

@@ -141,11 +141,12 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
                         "Records written to Nodes, by result.",
                         {labelled("result", "success", status.record_writes),
                          labelled("result", "failure", status.record_failures)}));
-  out.push_back(counter(
-      "slurmlet_operator_node_updates_total", "Nodes changed in Slurm, by what was done.",
-      {labelled("action", "drain", status.drains), labelled("action", "undrain", status.undrains),
-       labelled("action", "delete", status.records_deleted),
-       labelled("action", "failure", status.update_failures)}));
+  out.push_back(counter("slurmlet_operator_node_updates_total",
+                        "Nodes changed in Slurm, by what was done.",
+                        {labelled("action", "drain", status.changes.drains),
+                         labelled("action", "undrain", status.changes.undrains),
+                         labelled("action", "delete", status.changes.deletions),
+                         labelled("action", "failure", status.changes.failures)}));
   MetricFamily ready = gauge("slurmlet_operator_ready", "1 or 0 for each check of /readyz.", {});
   for (const auto& check : operator_checks(status)) {
     ready.samples.push_back(labelled("check", check.name, check.ok ? 1 : 0));

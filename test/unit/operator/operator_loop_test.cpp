@@ -226,7 +226,7 @@ TEST_F(OperatorLoopTest, SlowWritesDoNotDelayACordon) {
   cordon("n7", true);
   run(seconds{5});
   EXPECT_TRUE(drained("n7"));
-  EXPECT_EQ(loop_->status().update_failures, 0U);
+  EXPECT_EQ(loop_->status().changes.failures, 0U);
 }
 
 TEST_F(OperatorLoopTest, DrainsWhatIsCordonedWithinASecond) {
@@ -606,7 +606,7 @@ TEST_F(OperatorLoopTest, QueriesAnAbsentSlurmctldWithBackOff) {
   slurm_.away = true;
   cordon("n1", true);
   run(minutes{10});
-  EXPECT_LT(loop_->status().update_failures, 60U);
+  EXPECT_LT(loop_->status().changes.failures, 60U);
   EXPECT_NE(loop_->status().dump_problem, "");
   slurm_.away = false;
   run(minutes{3});

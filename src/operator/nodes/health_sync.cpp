@@ -1,4 +1,4 @@
-#include "operator/health_sync.h"
+#include "operator/nodes/health_sync.h"
 
 #include <algorithm>
 #include <utility>
@@ -24,8 +24,7 @@ std::vector<HealthFacts> HealthSync::facts(const SiteNodes& nodes, const DumpedN
 
 void HealthSync::step(Now now, const SiteNodes& nodes, const DumpedNodes& dump,
                       std::vector<NodeChange>& changes) {
-  const bool is_new = std::exchange(dumps_seen_, dump.counters().dumps) != dump.counters().dumps;
-  if (policy_.drain_on.empty() || !is_new || !nodes.known() || !dump.problem(now.wall).empty()) {
+  if (policy_.drain_on.empty() || !nodes.known() || !dump.problem(now.wall).empty()) {
     return;
   }
   status_ = {};
@@ -43,18 +42,18 @@ void HealthSync::apply(const HealthRuling& ruling, Now now, std::vector<NodeChan
   const std::string& slurm = ruling.facts->slurm->name;
   if (ruling.action == DrainAction::kNone) {
     ++status_.limited;
-    context_.report(
+    context_.reports.node(
         node, kUnhealthyNotDrained,
         "Slurm node " + slurm + " is not drained although " + ruling.why + ": " + ruling.waits_for,
         now);
     return;
   }
   if (dry_run_) {
-    context_.report(node, kDryRun,
-                    std::string{"would "} +
-                        (ruling.action == DrainAction::kDrain ? "drain" : "undrain") +
-                        " Slurm node " + slurm + ", as " + ruling.why,
-                    now);
+    context_.reports.node(node, kDryRun,
+                          std::string{"would "} +
+                              (ruling.action == DrainAction::kDrain ? "drain" : "undrain") +
+                              " Slurm node " + slurm + ", as " + ruling.why,
+                          now);
     return;
   }
   changes.push_back({slurm, ruling.action, ruling.reason, node.name, ruling.why});

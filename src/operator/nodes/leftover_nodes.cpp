@@ -1,4 +1,4 @@
-#include "operator/leftover_nodes.h"
+#include "operator/nodes/leftover_nodes.h"
 
 #include <set>
 

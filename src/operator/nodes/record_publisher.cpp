@@ -1,4 +1,4 @@
-#include "operator/record_publisher.h"
+#include "operator/nodes/record_publisher.h"
 
 #include <algorithm>
 #include <tuple>

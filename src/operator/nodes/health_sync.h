@@ -1,6 +1,6 @@
 #pragma once
 
-// Applies drainOn (rules/health_rules.h) once for each dump. All state is in Slurm and on Nodes.
+// Applies drainOn (rules/health_rules.h) to each new dump. All state is in Slurm and on Nodes.
 // Not thread-safe.
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/machines/machine_events.h"
+#include "operator/nodes/node_reports.h"
 #include "operator/rules/health_rules.h"
 #include "operator/site/dumped_nodes.h"
 #include "operator/site/node_changes.h"
@@ -24,7 +24,7 @@ struct HealthStatus {
 // Must outlive it.
 struct HealthContext {
   std::function<MachineOf(const std::string& node)> machine_of;
-  std::function<void(const KubeNode&, const EventReason&, const std::string& text, Now)> report;
+  NodeReports& reports;
 };
 
 class HealthSync {
@@ -46,7 +46,6 @@ class HealthSync {
   HealthPolicy policy_;
   HealthContext context_;
   bool dry_run_;
-  std::uint64_t dumps_seen_ = 0;
   HealthStatus status_;
 };
 
