@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Draws a flame graph (SVG) of what `perf script` prints, for docs/performance.md.
+"""Draws a flame graph (SVG) of what `perf script` prints, for docs/contributors/performance.md.
 
   perf record -F 9999 --call-graph dwarf,8192 -p PID,PID,... -o perf.data -- sleep 120
-  perf script -i perf.data -F comm,ip,sym | bench/flamegraph.py --title "idle node" > docs/plots/flame.svg
+  perf script -i perf.data -F comm,ip,sym | bench/flamegraph.py --title "idle node" > docs/contributors/plots/flame.svg
 
 A box is a function, as wide as its share of the samples; what it called stands on it. Boxes under
 --least percent are left out, names are shortened: the file is for people, the data is perf's.

@@ -9,7 +9,7 @@ queries it as a daemon and as slurmlet-operator do, `scontrol --local -a -d -o s
 For each number of nodes: requests and the microseconds slurmctld spent on them (sdiag), CPU time of slurmctld and
 munged (less what slurmctld uses unasked), CPU time of the clients (getrusage), bytes on the wire (one query
 through a counting relay). Then what all nodes together take of slurmctld's time at their interval
-(docs/slurm-load.md), and one dump each 15 s. Needs munged, slurmctld and the clients
+(docs/explanation/slurm-state.md), and one dump each 15 s. Needs munged, slurmctld and the clients
 (test/lab/slurmcluster/README.md); a minute for each number.
 """
 import argparse

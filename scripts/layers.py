@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the house: which component may use which, and how large things may be.
 
-The table of components in docs/architecture.md is the rule; this script reads it, so there is one
+The table of components in docs/contributors/architecture.md is the rule; this script reads it, so there is one
 place to change. A component with sub-folders has a row for each of them. It fails on:
   - a component without a row, or a row without a component;
   - #include "COMPONENT/..." along an edge that the table does not allow, and any circle;
@@ -9,7 +9,7 @@ place to change. A component with sub-folders has a row for each of them. It fai
   - a third-party header outside the component that owns it;
   - getenv() outside the components that may read the environment;
   - a file over 400 lines, a function (or what is within one) over 60, a folder over 45 files;
-  - a picture in docs/architecture.md that is not what the includes say (--draw writes it).
+  - a picture in docs/contributors/architecture.md that is not what the includes say (--draw writes it).
 """
 import collections
 import pathlib
@@ -18,7 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
-DOCUMENT = ROOT / "docs/architecture.md"
+DOCUMENT = ROOT / "docs/contributors/architecture.md"
 
 # Header pattern -> the only component that may include it.
 OWNED_HEADERS = {
@@ -195,13 +195,13 @@ def check_picture(edges, problems, draw):
     text = DOCUMENT.read_text()
     match = PICTURE.search(text)
     if not match:
-        problems.append("docs/architecture.md: the picture's marks are gone")
+        problems.append("docs/contributors/architecture.md: the picture's marks are gone")
         return
     new = text[:match.end(1)] + picture(edges) + text[match.start(2):]
     if draw:
         DOCUMENT.write_text(new)
     elif new != text:
-        problems.append("docs/architecture.md: the picture is not what the includes say; "
+        problems.append("docs/contributors/architecture.md: the picture is not what the includes say; "
                         "draw it anew with scripts/layers.py --draw")
 
 
@@ -211,7 +211,7 @@ def main():
     problems = []
     components = {component_of(p) for p in sources()}
     for component in sorted(components ^ set(edges)):
-        problems.append(f"src/{component}/ and the table in docs/architecture.md do not agree")
+        problems.append(f"src/{component}/ and the table in docs/contributors/architecture.md do not agree")
     check_includes(edges, problems)
     check_circles(used, problems)
     check_sizes(problems)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """./dev faults: breaks, one after the other, what slurmlet depends on, and measures what a Node and
-its lease look like meanwhile. See docs/reliability.md."""
+its lease look like meanwhile. See docs/contributors/faults.md."""
 import argparse
 import concurrent.futures
 import contextlib
@@ -24,7 +24,7 @@ from sample import load  # noqa: E402
 from table import markdown, write  # noqa: E402
 from trial import Trial  # noqa: E402
 
-DOCUMENT = ROOT / "docs/reliability.md"
+DOCUMENT = ROOT / "docs/contributors/faults.md"
 _printing = threading.Lock()
 
 
@@ -89,7 +89,7 @@ def arguments():
     parser.add_argument("--list", action="store_true", help="names the faults")
     parser.add_argument("--only", action="append", metavar="NAME",
                         help="faults whose name contains this; may be repeated")
-    parser.add_argument("--write", action="store_true", help="writes the table into docs/reliability.md")
+    parser.add_argument("--write", action="store_true", help="writes the table into docs/contributors/faults.md")
     parser.add_argument("--at-once", type=int, default=4, metavar="N",
                         help="faults of different nodes made at the same time (default: 4)")
     parser.add_argument("--kills", type=int, default=200, metavar="N",

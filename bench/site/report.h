@@ -1,6 +1,6 @@
 #pragma once
 
-// What a run comes to, beside the goals of docs/performance.md.
+// What a run comes to, beside the goals of docs/contributors/performance.md.
 
 #include <string>
 #include <vector>

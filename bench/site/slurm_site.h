@@ -1,9 +1,9 @@
 #pragma once
 
 // slurmctld and the operator of a simulated site, and what a daemon gets of them. A run of
-// `scontrol show node` is two requests (docs/slurm-load.md). While slurmctld is down a client
-// connects once a second and gives up after nine and a half; one that comes back within that gets
-// its requests. slurmlet ends its scontrol when it begins to wait.
+// `scontrol show node` is two requests (docs/explanation/slurm-state.md). While slurmctld is down a
+// client connects once a second and gives up after nine and a half; one that comes back within that
+// gets its requests. slurmlet ends its scontrol when it begins to wait.
 
 #include <functional>
 #include <memory>

@@ -6,8 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^(?P<indent> *)(?P<mark>```+|~~~+) *(?P<language>[\w+-]*)")
 # Of contributors: measurements and decisions, where a sentence may be what it was.
-FOR_CONTRIBUTORS = ("docs/adr/", "docs/architecture.md", "docs/performance.md", "docs/reliability.md",
-                    "docs/testing-machine.md", "CONTRIBUTING.md", "bench/", "test/")
+FOR_CONTRIBUTORS = ("docs/contributors/", "CONTRIBUTING.md", "bench/", "test/")
 
 
 def pages():

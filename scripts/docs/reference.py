@@ -122,7 +122,7 @@ def operator_settings():
 
 def commands():
     out = "# Commands\n\n" + MADE.format("the programs' --help")
-    out += "Use this when you look for a command's arguments or its exit codes. [What they print](../commands.md).\n\n"
+    out += "Use this when you look for a command's arguments or its exit codes. [What they print](../tutorials/first-node.md).\n\n"
     usage = shown("slurmlet").split("Usage:\n", 1)[1].split("\n\n", 1)[0]
     names = [line.split()[1] for line in usage.splitlines() if re.match(r"  \S+ [a-z]", line)]
     for name in names:
@@ -178,7 +178,7 @@ def conditions():
     words = meanings("states", [sources.strings(row)[0] for row in core])
     out = "# Conditions and reasons\n\n" + MADE.format("the tables in src/node")
     out += ("Use this when `kubectl describe node` shows a condition or a reason that you want to understand. Alerts may match "
-            "types and reasons; messages may change. [How Slurm's state is known](../conditions.md).\n\n")
+            "types and reasons; messages may change. [How Slurm's state is known](../explanation/conditions.md).\n\n")
     out += "## Slurm's states\n\nAlways there. Slurm's own words are in the annotation `slurmlet.io/slurm-state`.\n\n"
     for row in core:
         word, no_reason, no_message, yes = sources.strings(row)
@@ -236,7 +236,7 @@ def labels():
              if ("/" in text and "://" not in text and name not in ("kDomainPrefix", "kGenericGpu")) or name == "kLabelType"}
     known = meanings("names", sorted(names))
     out = "# Labels, annotations and taints\n\n" + MADE.format("src/node/vocabulary.h")
-    out += "Use this when you select Nodes, or look for what slurmlet wrote on one. [How names are escaped](../conditions.md#labels).\n\n"
+    out += "Use this when you select Nodes, or look for what slurmlet wrote on one. [How names are escaped](../explanation/conditions.md#labels).\n\n"
     for kind, title in (("label", "Labels"), ("annotation", "Annotations"), ("taint", "Taints")):
         rows = [(code(known[name].get("name", text)), known[name]["of"], known[name]["by"], known[name]["means"])
                 for name, text in names.items() if kind in known[name]["kind"].split(", ")]
@@ -350,7 +350,7 @@ def permissions():
             out += f"## {name}\n\n" + table(("Role", "In", "API group", "Resources", "Verbs"),
                                             [(a, b, c.strip(", ") or "core", d, e) for a, b, c, d, e in rows])
     out += ("What slurmlet-operator may change of a Node or a Machine is limited further by `deploy/operator/admission.yaml`: "
-            "[who may write what](../security.md#who-may-write-what).\n")
+            "[who may write what](../explanation/security.md#who-may-write-what).\n")
     return out
 
 

@@ -73,7 +73,7 @@ constexpr FailureKind kKinds[] = {
     {SlurmFailure::kOperatorRequired, "operator required",
      "this site is too large for each node to query slurmctld", "OperatorRequired",
      "this site is too large for each node to query slurmctld",
-     "run slurmlet-operator (docs/operator.md), which queries it for all nodes"},
+     "run slurmlet-operator (docs/how-to/operator.md), which queries it for all nodes"},
 };
 
 constexpr bool has_a_row_for_each() {

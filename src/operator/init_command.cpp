@@ -182,7 +182,7 @@ Status init(const CommandLine& command, const InitPlan& plan, const std::string&
   say(fmt::format("done: {}. Look at it: slurmlet-operator check", server.access.server()));
   if (!command.options.management_kubeconfig.empty()) {
     say("Machines are in another cluster: kubectl apply -k deploy/operator/management there "
-        "(docs/operator.md)");
+        "(docs/how-to/operator.md)");
   }
   return {};
 }

@@ -3,7 +3,7 @@
 // Formats answers as HTTP/1.1, with cpp-httplib (https://github.com/yhirose/cpp-httplib). No byte
 // of a client reaches the library, so its vulnerabilities are out of reach: it gets our own "GET /
 // HTTP/1.1" or "HEAD / HTTP/1.1" and writes the given answer
-// (docs/adr/0009-screening-reader-before-cpp-httplib.md).
+// (docs/contributors/adr/0009-screening-reader-before-cpp-httplib.md).
 //
 // Not thread-safe. Its constructor makes the process ignore SIGPIPE (cpp-httplib does).
 

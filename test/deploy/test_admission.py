@@ -18,7 +18,7 @@ from harness.rig import GENERAL_WAIT, wait_until
 
 SHIPPED = repository() / "deploy/admission"
 OPERATOR = repository() / "deploy/operator/admission.yaml"
-DOCUMENT = repository() / "docs/keep-workloads-off.md"
+DOCUMENT = repository() / "docs/how-to/keep-pods-off.md"
 APPS = "/apis/apps/v1/namespaces"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 LABEL = "slurmlet.io/workload-policy"

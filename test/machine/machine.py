@@ -1,5 +1,5 @@
 """Machines that boot: a root file system under systemd-nspawn, with a network of its own, a config
-drive as Ironic would write it, and the power in our hands. See docs/testing-machine.md."""
+drive as Ironic would write it, and the power in our hands. See docs/contributors/testing-machine.md."""
 import contextlib
 import itertools
 import json

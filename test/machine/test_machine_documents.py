@@ -1,5 +1,6 @@
 """The shell blocks of the user pages that say "run: node", on a machine that boots with our package and Slurm. First
-those of docs/service.md, which give it a credential; the last of docs/commands.md takes it out of the cluster."""
+those of docs/how-to/service.md, which give it a credential; the last of docs/tutorials/first-node.md takes it out of the
+cluster."""
 import sys
 
 import pytest
@@ -12,7 +13,7 @@ sys.path.insert(0, str(repository() / "scripts/docs"))
 import blocks  # noqa: E402
 import markdown  # noqa: E402
 
-FIRST, LAST = "docs/service.md", "docs/commands.md"
+FIRST, LAST = "docs/how-to/service.md", "docs/tutorials/first-node.md"
 PAGES = sorted({markdown.name(block.page) for block in blocks.every() if block.where == "node"},
                key=lambda name: (name != FIRST, name == LAST, name))
 

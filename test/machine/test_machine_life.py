@@ -120,7 +120,7 @@ def test_check_finds_nothing_wrong(node):
     status, shown = node.machine.attempt("slurmlet", "check")
     print(shown)
     assert status == 0
-    assert_shown("commands.md", "slurmlet check", shown, [(node.name, DOCUMENTED)])
+    assert_shown("tutorials/first-node.md", "slurmlet check", shown, [(node.name, DOCUMENTED)])
 
 
 def test_check_by_root_sees_what_the_service_cannot_read(node):
@@ -148,7 +148,7 @@ def test_status_is_what_the_documents_show(node):
     node.wait_condition("SlurmNodeStateIdle", "True", timeout=90)
     _, shown = node.machine.attempt("slurmlet", "status")
     print(shown)
-    assert_shown("commands.md", "slurmlet status", shown, [(node.name, DOCUMENTED)])
+    assert_shown("tutorials/first-node.md", "slurmlet status", shown, [(node.name, DOCUMENTED)])
 
 
 def test_token_and_key_are_nobodys_but_the_daemons(node):
@@ -302,7 +302,7 @@ def test_munge_stopped_is_news_and_nothing_else(quick):
         status, shown = node.machine.attempt("slurmlet", "check")
         print(shown)
         assert status != 0
-        assert_shown("commands.md", "slurmlet check", shown, [(node.name, DOCUMENTED)], number=1)
+        assert_shown("tutorials/first-node.md", "slurmlet check", shown, [(node.name, DOCUMENTED)], number=1)
     finally:
         node.machine.run("systemctl", "start", "munge")
     node.wait_condition("SlurmNodeStateIdle", "True", timeout=90)

@@ -42,8 +42,8 @@ def test_links_lead_to_what_is_installed(unpacked, package):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_nothing_is_compressed_and_pictures_are_small(unpacked, package):
     root = documents(unpacked, package)
-    assert {"README.md", "docs/commands.md", "docs/operator.md", "deploy/README.md", "deploy/rbac/kustomization.yaml",
-            "packaging/cloud-init/user-data.yaml"} <= {str(path.relative_to(root)) for path in root.rglob("*")}
+    assert {"README.md", "docs/tutorials/first-node.md", "docs/how-to/operator.md", "deploy/README.md",
+            "deploy/rbac/kustomization.yaml", "packaging/cloud-init/user-data.yaml"} <= {str(path.relative_to(root)) for path in root.rglob("*")}
     assert [path for path in root.rglob("*") if path.suffix == ".png"
             or path.suffix == ".svg" and (path.parent.name != "images" or path.stat().st_size > 16 << 10)
             or path.suffix == ".gz" and path.name != "changelog.Debian.gz"] == []

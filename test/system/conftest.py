@@ -125,7 +125,7 @@ def _rigs(plane, slurm, work):
     numbers = itertools.count(1)
 
     def make(user=None):
-        # slurmctld 22.05 may have died of what an earlier test asked (docs/slurm-load.md, GresUsed).
+        # slurmctld 22.05 may have died of what an earlier test asked (docs/explanation/slurm-state.md, GresUsed).
         if slurm.pid("slurmctld") is None:
             warnings.warn("slurmctld had died and was started again")
             slurm.reset(SLURM_NODE)

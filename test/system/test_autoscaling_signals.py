@@ -90,7 +90,7 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
 
 
 def test_a_minimum_of_the_present_number_ends_what_was_begun(cluster_api, pool):  # noqa: F811
-    """As docs/autoscaling.md says, before autoscaling is turned off."""
+    """As docs/how-to/autoscaling.md says, before autoscaling is turned off."""
     name, slurm, gate, site, steps = pool
     jobs = whole(slurm, gate, 2)
     start_held(site, steps)

@@ -117,7 +117,7 @@ def test_the_blocks_of_a_page(page, own_plane, node, known, tmp_path):
 
 def prepare(page, desk):
     """What the text before the blocks has the reader do."""
-    if page == "docs/keep-workloads-off.md":
+    if page == "docs/how-to/keep-pods-off.md":
         (desk.directory / "pod.yaml").write_text(
             "apiVersion: v1\nkind: Pod\nmetadata: {name: direct}\nspec:\n  nodeName: nid000001\n"
             "  containers: [{name: one, image: none}]\n")
@@ -125,8 +125,8 @@ def prepare(page, desk):
 
 def after(page, desk):
     """What a page leaves to the next."""
-    if page == "docs/metal3.md":
+    if page == "docs/how-to/metal3.md":
         desk.node.slurm.reset(NODE)
-    if page == "docs/keep-workloads-off.md":
+    if page == "docs/how-to/keep-pods-off.md":
         subprocess.run(["kubectl", "delete", "-k", "deploy/admission"], cwd=desk.directory, env={**os.environ, **desk.environment},
                        check=True, capture_output=True)

@@ -55,7 +55,8 @@ def test_facts(rig, slurm):
 
 
 def reconfigure(slurm):
-    """It may take longer than scontrol waits, and now and then slurmctld 24.11 hangs in it for ever (docs/slurm-load.md)."""
+    """It may take longer than scontrol waits, and now and then slurmctld 24.11 hangs in it for ever
+    (docs/explanation/slurm-state.md)."""
     slurm.command("scontrol", "reconfigure", check=False)
     try:
         wait_until(lambda: slurm.succeeds("scontrol", "ping"), 20)

@@ -223,7 +223,8 @@ Findings bootstrap_findings(const config::Settings& settings, const std::string&
         read.error().message,
         kubernetes.bootstrap_kubeconfig.empty()
             ? fmt::format("put a bootstrap token ({})", kube::kNewToken) + put_into(file)
-            : "put a kubeconfig with a bootstrap token (docs/security.md)" + put_into(file)));
+            : "put a kubeconfig with a bootstrap token (docs/explanation/security.md)" +
+                  put_into(file)));
   }
   warn_if_open(file, found);
   // With kubernetes.caCertHashes the CA is discovered when slurmlet starts.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What slurmctld says of this node, and when it is queried (docs/slurm-load.md):
+// What slurmctld says of this node, and when it is queried (docs/explanation/slurm-state.md):
 // 1. While slurmlet-operator's record is valid nobody queries slurmctld; the record is judged when
 //    it changes and when it would expire.
 // 2. Else slurmctld is queried once an interval, which grows with the site (poll_pace.h).

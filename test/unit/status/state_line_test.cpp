@@ -219,9 +219,9 @@ TEST(StateLineTest, ShowsTheBootstrap) {
   EXPECT_EQ(state_line(report, {}), kWaitsForApproval);
 }
 
-// In docs/service.md.
+// In docs/how-to/service.md.
 TEST(StateLineTest, DocumentsShowNoOtherLines) {
-  const auto text = read_file(fixtures() / "../../docs/service.md");
+  const auto text = read_file(fixtures() / "../../docs/how-to/service.md");
   ASSERT_TRUE(text) << text.error().message;
   std::set<std::string, std::less<>> known{kWaitsForApproval};
   for (const auto& row : rows()) {
