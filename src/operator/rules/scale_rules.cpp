@@ -300,7 +300,8 @@ ScaleRulings rule_scale(const std::vector<ScaleGroup>& groups, const std::vector
 }
 
 ScaleRuling rule_marks(const ScaleGroup& group) {
-  ScaleRuling out{.wanted = group.replicas, .replicas = group.replicas};
+  ScaleRuling out;
+  out.wanted = out.replicas = group.replicas;
   auto marks = idle(group);
   marks.resize(std::min(marks.size(), kMostMarks));
   for (const auto& machine : group.machines) {
