@@ -16,6 +16,7 @@ set(COMPONENT_SOURCES
   machines/scale_facts.cpp
   machines/scale_policy.cpp
   machines/scaler.cpp
+  machines/shown_jobs.cpp
   machines/site_machines.cpp
   machines/sleeping_machines.cpp
   machines/slurm_jobs.cpp

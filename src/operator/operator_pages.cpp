@@ -87,12 +87,20 @@ void add_scale(const ScaleStatus& scale, std::vector<MetricFamily>& out) {
                               {});
   MetricFamily replicas = gauge("slurmlet_operator_machinedeployment_replicas",
                                 "Machines that a scaled MachineDeployment is to have.", {});
+  MetricFamily most = gauge("slurmlet_operator_machinedeployment_max_size",
+                            "Machines that it may have at most.", {});
+  MetricFamily late = gauge("slurmlet_operator_machinedeployment_late_machines",
+                            "Machines of it that are no node in service, or none that responds, "
+                            "although their boot-timeout has passed.",
+                            {});
   for (const auto& group : scale.groups) {
     for (const auto& partition : group.partitions) {
       wanted.samples.push_back({{{"partition", partition}, {"machinedeployment", group.name}},
                                 static_cast<double>(group.wanted)});
     }
     replicas.samples.push_back(labelled("machinedeployment", group.name, group.replicas));
+    most.samples.push_back(labelled("machinedeployment", group.name, group.max));
+    late.samples.push_back(labelled("machinedeployment", group.name, group.late));
   }
   MetricFamily unknown =
       gauge("slurmlet_operator_jobs_unknown_reason",
@@ -102,6 +110,8 @@ void add_scale(const ScaleStatus& scale, std::vector<MetricFamily>& out) {
   }
   out.push_back(std::move(wanted));
   out.push_back(std::move(replicas));
+  out.push_back(std::move(most));
+  out.push_back(std::move(late));
   out.push_back(std::move(unknown));
   out.push_back(gauge("slurmlet_operator_jobs_too_large",
                       "Pending jobs that no machine of a MachineDeployment can hold.",

@@ -110,7 +110,7 @@ Process::Process(const Options& options, ApiConnection nodes,
   watch_certificates(context);
   const auto runner = [this] { return slurm_runner(options_.slurm_jwt_file, clock_); };
   if (options_.autoscale) {
-    settings.scale = ScaleSettings{slurm_client(options_), ScaleSettings{}.interval,
+    settings.scale = ScaleSettings{slurm_client(options_), settings.self, ScaleSettings{}.interval,
                                    options_.scale_up_per_minute, options_.dry_run};
     if (options_.interval) {
       settings.scale->interval = *options_.interval;

@@ -6,7 +6,14 @@ namespace slurmlet::op {
 
 void QueuePoll::start(SteadyTime now) {
   due_ = now + interval_;
-  if (const Status started = runner_->start(slurm::queue_query(client_), now); !started) {
+  begin(now);
+}
+
+void QueuePoll::begin(SteadyTime now) {
+  const auto first = shown_.query(now);
+  asks_shown_ = first.has_value();
+  const Status started = runner_->start(first ? *first : slurm::queue_query(client_), now);
+  if (!started) {
     problem_ = started.error().message;
   }
 }
@@ -14,6 +21,14 @@ void QueuePoll::start(SteadyTime now) {
 std::optional<slurm::JobQueue> QueuePoll::poll(SteadyTime now) {
   CommandOutput output;
   if (!runner_->running() || !runner_->poll(now, output)) {
+    return std::nullopt;
+  }
+  if (asks_shown_) {
+    if (shown_.take(now, output)) {
+      begin(now);
+    } else {
+      problem_ = shown_.problem();
+    }
     return std::nullopt;
   }
   auto queue = slurm::read_queue(output);

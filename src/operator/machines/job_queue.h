@@ -1,6 +1,7 @@
 #pragma once
 
-// The queue of Slurm by one squeue per interval. A step object, never blocks, not thread-safe.
+// The queue of Slurm by one squeue per interval, once Slurm is known to show us all users' jobs
+// (shown_jobs.h). A step object, never blocks, not thread-safe.
 
 #include <memory>
 #include <optional>
@@ -9,14 +10,19 @@
 #include <vector>
 
 #include "base/command.h"
+#include "operator/machines/shown_jobs.h"
 #include "slurm/answers/pending.h"
 
 namespace slurmlet::op {
 
 class QueuePoll {
  public:
-  QueuePoll(slurm::ClientSettings client, Duration interval, std::unique_ptr<CommandRunner> runner)
-      : client_(std::move(client)), interval_(interval), runner_(std::move(runner)) {}
+  QueuePoll(slurm::ClientSettings client, slurm::SlurmIdentity self, Duration interval,
+            std::unique_ptr<CommandRunner> runner)
+      : client_(client),
+        shown_(std::move(client), std::move(self)),
+        interval_(interval),
+        runner_(std::move(runner)) {}
 
   bool is_due(SteadyTime now) const { return !runner_->running() && now >= due_; }
   void start(SteadyTime now);
@@ -29,7 +35,11 @@ class QueuePoll {
   std::vector<int> wake_fds() const { return runner_->wake_fds(); }
 
  private:
+  void begin(SteadyTime now);
+
   slurm::ClientSettings client_;
+  ShownJobs shown_;
+  bool asks_shown_ = false;  // what runs is shown_'s
   Duration interval_;
   std::unique_ptr<CommandRunner> runner_;
   SteadyTime due_{};

@@ -314,7 +314,7 @@ SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
   const auto dumps = dump.counters().dumps + dump.counters().failures;
   if (std::exchange(dumps_seen_, dumps) != dumps) {
     hosts_ = HostIndex{dump.nodes()};
-    jobs_.new_dump(now.steady);
+    jobs_.new_dump();
     controllers_.new_dump(dump, now);
     dirty_ = true;
   }

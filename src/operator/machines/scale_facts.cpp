@@ -21,8 +21,14 @@ bool is_free(const node::SlurmState& state, bool may_drain) {
          });
 }
 
+// By Slurm's power saving, which wakes it by itself.
+bool is_asleep(const node::SlurmState& state) {
+  return std::ranges::any_of(state.flags,
+                             [](const std::string& flag) { return flag.starts_with("POWER"); });
+}
+
 bool may_come(const node::SlurmState& state) {
-  return !state.has("DRAIN") && !state.has("FAIL") &&
+  return !state.has("DRAIN") && !state.has("FAIL") && !is_asleep(state) &&
          (state.base == "DOWN" || state.base == "UNKNOWN" || state.base == "FUTURE" ||
           state.has("NOT_RESPONDING"));
 }
@@ -47,15 +53,12 @@ State state_of(const kube::Machine& machine, const MachinePlace& place, const Qu
   };
   const bool is_young = machine.created_at && now - *machine.created_at < policy.boot_timeout;
   if (slurm.empty() || all([](const SlurmNode& node) { return may_come(node.state); })) {
-    return is_young ? State::kBooting : State::kInUse;
+    return is_young ? State::kBooting : State::kLate;
   }
   if (!place.unclear.empty() || place.is_elsewhere || place.node.unschedulable) {
     return State::kInUse;
   }
-  const bool is_ours = std::ranges::any_of(slurm, [](const SlurmNode* node) {
-    return node->state.has("DRAIN") && is_scale_reason(node->reason);
-  });
-  if (is_ours) {
+  if (std::ranges::any_of(slurm, [](const SlurmNode* node) { return is_leaving(*node); })) {
     const bool has_left = all([&](const SlurmNode& node) {
       return is_drained_idle(node) && queue.drained.contains(node.name);
     });
@@ -68,13 +71,17 @@ State state_of(const kube::Machine& machine, const MachinePlace& place, const Qu
 
 bool is_idle(const SlurmNode& slurm) { return is_free(slurm.state, false); }
 
+bool is_leaving(const SlurmNode& slurm) {
+  return slurm.state.has("DRAIN") && is_scale_reason(slurm.reason);
+}
+
 bool is_drained_idle(const SlurmNode& slurm) {
-  return is_free(slurm.state, true) && slurm.state.has("DRAIN") && is_scale_reason(slurm.reason);
+  return is_free(slurm.state, true) && is_leaving(slurm);
 }
 
 ScaleMachine scale_machine(const kube::Machine& machine, const MachinePlace& place,
                            const QueueFacts& queue, const ScalePolicy& policy, WallTime now) {
-  ScaleMachine out{.name = key_of(machine), .hooked = machine.hooked};
+  ScaleMachine out{.name = key_of(machine), .may_go = machine.hooked && !machine.controller};
   out.marked = machine.delete_mark == node::vocabulary::kDeleteMachineBy;
   out.has_job = std::ranges::any_of(place.slurm, [&](const SlurmNode* node) {
     return queue.jobs.nodes.contains(node->name) || node->state.base == "ALLOCATED" ||

@@ -21,7 +21,8 @@ struct QueueFacts {
 };
 
 bool is_idle(const SlurmNode& slurm);          // and may be drained
-bool is_drained_idle(const SlurmNode& slurm);  // by us
+bool is_leaving(const SlurmNode& slurm);       // drained by us
+bool is_drained_idle(const SlurmNode& slurm);  // and idle
 
 ScaleMachine scale_machine(const kube::Machine& machine, const MachinePlace& place,
                            const QueueFacts& queue, const ScalePolicy& policy, WallTime now);
@@ -36,7 +37,7 @@ struct ScaleStatus {
   struct Group {
     std::string name;
     std::set<std::string> partitions;
-    std::int64_t wanted = 0, replicas = 0;
+    std::int64_t wanted = 0, replicas = 0, max = 0, late = 0;
   };
   bool on = false;
   std::map<std::string, PartitionStatus> partitions;

@@ -97,8 +97,6 @@ std::optional<std::int64_t> quantity_mib(std::string_view text) {
 ScalePolicy read_scale_policy(const Annotations& annotations) {
   ScalePolicy out;
   Reader reader{annotations, out.problem};
-  const std::string* mark = reader.find(names::kMarkIdle);
-  out.mark_idle = mark != nullptr && *mark == "true";
   const auto number = [](const std::string& text) { return parse_int<std::int64_t>(text); };
   const auto duration = [](const std::string& text) -> std::optional<Duration> {
     return config::parse_duration(text);
@@ -119,6 +117,10 @@ ScalePolicy read_scale_policy(const Annotations& annotations) {
       out.problem = std::string{"the annotations "} + kMin + " and " + kMax +
                     " must both be set, and the first must not be more";
     }
+    out.by = ScaledBy::kQueue;
+  }
+  if (const std::string* mark = reader.find(names::kMarkIdle); mark != nullptr && *mark == "true") {
+    out.by = ScaledBy::kOther;
   }
   return out;
 }

@@ -11,8 +11,8 @@
 namespace slurmlet::op {
 
 struct ScalePolicy {
-  std::set<std::string> partitions;  // empty: not scaled by us
-  bool mark_idle = false;
+  std::set<std::string> partitions;  // whose queue counts
+  ScaledBy by = ScaledBy::kNobody;
   std::int64_t min = 0, max = 0;
   MachineSize size;  // 0: not said
   std::optional<std::set<std::string>> features;

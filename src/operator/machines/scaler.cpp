@@ -38,7 +38,7 @@ Scaler::Scaler(ScaleSettings settings, ScaleContext context, std::function<bool(
     : settings_(std::move(settings)),
       context_(context),
       may_act_(std::move(may_act)),
-      queue_(settings_.client, settings_.interval, std::move(runner)),
+      queue_(settings_.client, settings_.self, settings_.interval, std::move(runner)),
       up_({settings_.up_per_minute / 60.0, static_cast<double>(settings_.up_per_minute)}) {
   status_.on = true;
 }
@@ -46,8 +46,13 @@ Scaler::Scaler(ScaleSettings settings, ScaleContext context, std::function<bool(
 void Scaler::forget() {
   deployments_.clear();
   facts_ = {};
-  plan_.clear();
   reported_.clear();
+  forget_queue();
+}
+
+// What is not known is not shown as it was.
+void Scaler::forget_queue() {
+  plan_.clear();
   status_.partitions.clear();
   status_.groups.clear();
 }
@@ -73,8 +78,28 @@ void Scaler::report(const Deployment& deployment, bool warning, const std::strin
                        now);
 }
 
+// The MachineDeployments on whose Machines there is a mark or a drain of ours.
+std::set<std::string> Scaler::begun(const Site& site) {
+  const auto& slurm = site.dump.nodes();
+  const bool drains =
+      std::ranges::any_of(slurm, [](const auto& one) { return is_leaving(one.second); });
+  std::set<std::string> out;
+  for (const auto& [key, machine] : site.machines.machines().all()) {
+    const auto is_drained = [&, &machine = machine] {
+      const MachinePlace place = site.machines.place(machine, site.nodes, site.dump);
+      return std::ranges::any_of(place.slurm, [](const auto* one) { return is_leaving(*one); });
+    };
+    if (!machine.deployment.empty() && !machine.deleted_at &&
+        (machine.delete_mark == node::vocabulary::kDeleteMachineBy || (drains && is_drained()))) {
+      out.insert(machine.namespace_name + "/" + machine.deployment);
+    }
+  }
+  return out;
+}
+
 // The deployments are read before the jobs, so that a write by them fails if either has changed.
-void Scaler::begin(Now now, const DumpedNodes& dump) {
+void Scaler::begin(Now now, const Site& site) {
+  const auto unfinished = begun(site);
   auto list = context_.api.list();
   deployments_.clear();
   if (!list) {
@@ -82,8 +107,8 @@ void Scaler::begin(Now now, const DumpedNodes& dump) {
   }
   for (auto& object : list ? *list : std::vector<kube::MachineDeployment>{}) {
     ScalePolicy policy = read_scale_policy(object.annotations);
-    if (object.deleting ||
-        (policy.partitions.empty() && !policy.mark_idle && policy.problem.empty())) {
+    if (object.deleting || (policy.by == ScaledBy::kNobody && policy.problem.empty() &&
+                            !unfinished.contains(name_of(object)))) {
       continue;
     }
     Deployment one{std::move(object), std::move(policy)};
@@ -94,7 +119,7 @@ void Scaler::begin(Now now, const DumpedNodes& dump) {
     deployments_.push_back(std::move(one));
   }
   facts_ = {};
-  for (const auto& [name, slurm] : dump.nodes()) {
+  for (const auto& [name, slurm] : site.dump.nodes()) {
     if (is_drained_idle(slurm)) {
       facts_.drained.insert(name);
     }
@@ -131,6 +156,7 @@ void Scaler::learn(const Deployment& deployment, const std::vector<const SlurmNo
 ScaleGroup Scaler::group(const Deployment& deployment, const Site& site, WallTime now) {
   const auto& [object, policy] = deployment;
   ScaleGroup out{.name = name_of(object),
+                 .by = policy.by,
                  .partitions = policy.partitions,
                  .features = {},
                  .size = {},
@@ -153,16 +179,18 @@ ScaleGroup Scaler::group(const Deployment& deployment, const Site& site, WallTim
   return out;
 }
 
-void Scaler::plan(const std::string& machine, DrainAction action, const Site& site) {
+void Scaler::plan(const std::string& machine, NodeChange change, const Site& site) {
   const kube::Machine* found = find(site.machines, machine);
   if (found == nullptr) {
     return;
   }
   const MachinePlace place = site.machines.place(*found, site.nodes, site.dump);
-  const std::string reason =
-      action == DrainAction::kDrain ? std::string{kScaleReason} + " [" + found->uid + "]" : "";
+  if (change.action == DrainAction::kDrain) {
+    change.reason = std::string{kScaleReason} + " [" + found->uid + "]";
+  }
   for (const SlurmNode* slurm : place.slurm) {
-    plan_[slurm->name] = {slurm->name, action, reason};
+    change.slurm_node = slurm->name;
+    plan_[slurm->name] = change;
   }
 }
 
@@ -241,11 +269,11 @@ void Scaler::execute(const Deployment& deployment, const ScaleGroup& group,
     }
     return;
   }
-  for (const auto& machine : ruling.undrain) {
-    plan(machine, DrainAction::kUndrain, site);
+  for (const auto& [machine, why] : ruling.undrain) {
+    plan(machine, {.action = DrainAction::kUndrain, .why = why}, site);
   }
   for (const auto& machine : ruling.drain) {
-    plan(machine, DrainAction::kDrain, site);
+    plan(machine, {.action = DrainAction::kDrain}, site);
   }
   if (!ruling.drain.empty()) {
     report(deployment, false, "drains the idle " + joined(ruling.drain), now);
@@ -265,19 +293,12 @@ void Scaler::execute(const Deployment& deployment, const ScaleGroup& group,
 }
 
 void Scaler::evaluate(Now now, const Site& site) {
-  status_.partitions.clear();
-  status_.groups.clear();
-  plan_.clear();
-  std::vector<const Deployment*> scaled;
+  forget_queue();
   std::vector<ScaleGroup> groups;
   const auto failures = status_.failures;
   for (const auto& deployment : deployments_) {
     ScaleGroup one = group(deployment, site, now.wall);
-    if (deployment.policy.partitions.empty()) {
-      execute(deployment, one, rule_marks(one), site, now);
-      continue;
-    }
-    if (!one.size) {
+    if (!one.size && !one.partitions.empty()) {
       report(deployment, true,
              "is not scaled up: what one machine brings is not known; set the annotation "
              "capacity.cluster-autoscaler.kubernetes.io/cpu",
@@ -286,7 +307,6 @@ void Scaler::evaluate(Now now, const Site& site) {
     for (const auto& partition : one.partitions) {
       status_.partitions[partition];
     }
-    scaled.push_back(&deployment);
     groups.push_back(std::move(one));
   }
   count_jobs(facts_.jobs, status_);
@@ -301,10 +321,15 @@ void Scaler::evaluate(Now now, const Site& site) {
   }
   status_.too_large = rulings.too_large.size();
   for (std::size_t i = 0; i < groups.size(); ++i) {
+    const ScaleGroup& group = groups[i];
     const ScaleRuling& ruling = rulings.groups[i];
-    status_.groups.push_back(
-        {groups[i].name, groups[i].partitions, ruling.wanted, groups[i].replicas});
-    execute(*scaled[i], groups[i], ruling, site, now);
+    if (!group.partitions.empty()) {
+      const auto late =
+          std::ranges::count(group.machines, ScaleMachine::State::kLate, &ScaleMachine::state);
+      status_.groups.push_back(
+          {group.name, group.partitions, ruling.wanted, group.replicas, group.max, late});
+    }
+    execute(deployments_[i], group, ruling, site, now);
   }
   if (failures == status_.failures) {
     status_.problem.clear();
@@ -320,13 +345,15 @@ SteadyTime Scaler::step(Now now, const MachineSync& machines, SiteNodes& nodes,
     facts_.jobs = *std::move(queue);
     evaluate(now, {machines, nodes, dump});
     is_new = true;
-  } else if (!queue_.problem().empty() && queue_.problem() != status_.problem) {
-    plan_.clear();
+  } else if (!can || !queue_.problem().empty()) {
+    forget_queue();
+  }
+  if (!queue_.problem().empty() && queue_.problem() != status_.problem) {
     status_.problem = queue_.problem();
     log::warning("autoscaling: the jobs are not known: " + status_.problem);
   }
   if (can && queue_.is_due(now.steady)) {
-    begin(now, dump);
+    begin(now, {machines, nodes, dump});
   }
   if (can && is_new && !settings_.dry_run) {
     for (auto& change : planned(dump)) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace slurmlet::op {
 
 struct ScaleSettings {
   slurm::ClientSettings client;
+  slurm::SlurmIdentity self;  // user of Slurm's commands
   Duration interval = std::chrono::seconds{30};
   int up_per_minute = 10;
   bool dry_run = false;
@@ -57,7 +59,8 @@ class Scaler {
     kube::MachineDeployment object;
     ScalePolicy policy;
   };
-  void begin(Now now, const DumpedNodes& dump);
+  void begin(Now now, const Site& site);
+  static std::set<std::string> begun(const Site& site);
   void evaluate(Now now, const Site& site);
   ScaleGroup group(const Deployment& deployment, const Site& site, WallTime now);
   void learn(const Deployment& deployment, const std::vector<const SlurmNode*>& slurm,
@@ -67,10 +70,11 @@ class Scaler {
   void set_replicas(const Deployment& deployment, const ScaleGroup& group,
                     const ScaleRuling& ruling, const Site& site, Now now);
   bool are_current(const ScaleGroup& group, const Site& site);
-  void plan(const std::string& machine, DrainAction action, const Site& site);
+  void plan(const std::string& machine, NodeChange change, const Site& site);
   std::vector<NodeChange> planned(const DumpedNodes& dump) const;
   void report(const Deployment& deployment, bool warning, const std::string& message, Now now);
   void failed(const std::string& what, const Error& error);
+  void forget_queue();
 
   ScaleSettings settings_;
   ScaleContext context_;

@@ -11,9 +11,6 @@
 namespace slurmlet::op {
 namespace {
 
-// An administrator may set PrivateData at any time.
-constexpr Duration kPrivacyKnown = std::chrono::minutes{1};
-
 // slurmctld's messages about a job that cannot be requeued although squeue showed otherwise
 // (slurm_errno.c). After any other message the job is not cancelled.
 bool cannot_be_requeued(std::string_view text) {
@@ -26,18 +23,18 @@ bool has_ended(std::string_view text) {
 
 }  // namespace
 
-void SlurmJobs::new_dump(SteadyTime now) {
+void SlurmJobs::new_dump() {
   if (wanted_.empty()) {
     problem_.clear();
   }
   wanted_.clear();
   known_.reset();
-  next_ = shown_at_ && now - *shown_at_ < kPrivacyKnown ? Query::kJobs : Query::kConfig;
+  next_ = Query::kShown;
   commands_.clear();
 }
 
 void SlurmJobs::forget() {
-  new_dump({});
+  new_dump();
   problem_.clear();
   coming_.reset();
   no_requeue_.clear();
@@ -110,26 +107,11 @@ bool SlurmJobs::take(SteadyTime now, const CommandOutput& output) {
   if (last_query_ == Query::kJobs) {
     return take_jobs(now, output);
   }
-  bool shows_all = last_query_ == Query::kAdminLevel && slurm::is_operator(output);
-  if (last_query_ == Query::kConfig) {
-    const auto privacy = slurm::read_privacy(output);
-    if (!privacy) {
-      problem_ = privacy.error().message;
-      return true;
-    }
-    privacy_ = *privacy;
-    shows_all = slurm::shows_all(privacy_, self_);
-    if (!shows_all && !self_.name.empty()) {
-      next_ = Query::kAdminLevel;
-      return false;
-    }
-  }
-  if (!shows_all) {
-    problem_ = slurm::hidden_text(privacy_, self_);
+  if (!shown_.take(now, output)) {
+    problem_ = shown_.problem();
     return true;
   }
-  shown_at_ = now;
-  next_ = Query::kJobs;
+  next_ = Query::kShown;
   return false;
 }
 
@@ -169,16 +151,13 @@ CommandSpec SlurmJobs::command(const JobCommand& command) const {
 }
 
 CommandSpec SlurmJobs::query(SteadyTime now) {
-  last_query_ = next_;
-  switch (next_) {
-    case Query::kConfig:
-      return slurm::config_query(client_);
-    case Query::kAdminLevel:
-      return slurm::admin_level_query(client_, self_.name);
-    default:
-      coming_ = Answer{wanted_, {}, now, now};
-      return slurm::squeue_query(client_);
+  if (auto spec = shown_.query(now)) {
+    last_query_ = Query::kShown;
+    return *std::move(spec);
   }
+  last_query_ = Query::kJobs;
+  coming_ = Answer{wanted_, {}, now, now};
+  return slurm::squeue_query(client_);
 }
 
 void SlurmJobs::begin_next(SteadyTime now) {

@@ -1,7 +1,7 @@
 #pragma once
 
 // Lists the jobs on the nodes of deleted Machines, by one squeue for all after each dump, once
-// Slurm is known to show us all users' jobs (privileges.h); requeues or cancels them, one command
+// Slurm is known to show us all users' jobs (shown_jobs.h); requeues or cancels them, one command
 // at a time. A step object, never blocks, not thread-safe.
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/command.h"
+#include "operator/machines/shown_jobs.h"
 #include "operator/rules/machine_rules.h"
-#include "slurm/answers/privileges.h"
 #include "slurm/answers/squeue.h"
 
 namespace slurmlet::op {
@@ -35,10 +35,10 @@ class SlurmJobs {
  public:
   SlurmJobs(slurm::ClientSettings client, slurm::SlurmIdentity self,
             std::unique_ptr<CommandRunner> runner)
-      : client_(std::move(client)), self_(std::move(self)), runner_(std::move(runner)) {}
+      : client_(client), shown_(std::move(client), std::move(self)), runner_(std::move(runner)) {}
 
   // Discards jobs and pending commands; want() must follow for all nodes.
-  void new_dump(SteadyTime now);
+  void new_dump();
   void want(const std::string& node) { wanted_.insert(node); }
   // The jobs on a wanted node, by a squeue that began after the last dump; nothing if it is stale.
   std::optional<NodeJobs> on(const std::string& node, SteadyTime now) const;
@@ -63,7 +63,7 @@ class SlurmJobs {
     slurm::JobsByNode jobs;
     SteadyTime began, ended;
   };
-  enum class Query : std::uint8_t { kConfig, kAdminLevel, kJobs, kDone };
+  enum class Query : std::uint8_t { kShown, kJobs, kDone };
   bool is_fresh(SteadyTime now) const;
   bool take(SteadyTime now, const CommandOutput& output);
   bool take_jobs(SteadyTime now, const CommandOutput& output);
@@ -73,14 +73,12 @@ class SlurmJobs {
   void begin_next(SteadyTime now);
 
   slurm::ClientSettings client_;
-  slurm::SlurmIdentity self_;
+  ShownJobs shown_;
   std::unique_ptr<CommandRunner> runner_;
   std::set<std::string> wanted_;
   std::optional<Answer> known_, coming_;
   std::string problem_;
   Query next_ = Query::kDone, last_query_ = Query::kDone;
-  slurm::PrivacyConfig privacy_;
-  std::optional<SteadyTime> shown_at_;  // when Slurm was last seen to show all jobs
   std::deque<JobCommand> commands_;
   std::optional<JobCommand> running_;
   std::set<std::string> handled_,

@@ -22,6 +22,9 @@ std::int64_t count(const ScaleGroup& group, std::initializer_list<State> states)
   });
 }
 
+// Those that take a place and are not free for pending jobs.
+std::int64_t taken(const ScaleGroup& group) { return count(group, {State::kInUse, State::kLate}); }
+
 std::int64_t parts(std::int64_t amount, std::int64_t of) {
   return of <= 0 ? (amount > 0 ? -1 : 1) : std::max<std::int64_t>((amount + of - 1) / of, 1);
 }
@@ -72,7 +75,7 @@ class Demand {
   explicit Demand(const std::vector<ScaleGroup>& groups) : groups_(groups) {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       const ScaleGroup& group = groups[i];
-      const std::int64_t used = count(group, {State::kInUse});
+      const std::int64_t used = taken(group);
       const auto all = static_cast<std::int64_t>(group.machines.size());
       needs_.push_back({.supply = std::max(all, group.replicas) - used,
                         .room = std::max<std::int64_t>(group.max - used, 0)});
@@ -188,7 +191,8 @@ std::vector<const ScaleMachine*> leaving(const ScaleGroup& group) {
   for (const State state : {State::kLeft, State::kLeaving}) {
     for (const bool marked : {true, false}) {
       for (const auto& machine : group.machines) {
-        if (machine.state == state && machine.marked == marked && !machine.has_job) {
+        if (machine.state == state && machine.marked == marked && !machine.has_job &&
+            machine.may_go) {
           out.push_back(&machine);
         }
       }
@@ -200,7 +204,7 @@ std::vector<const ScaleMachine*> leaving(const ScaleGroup& group) {
 std::vector<const ScaleMachine*> idle(const ScaleGroup& group) {
   std::vector<const ScaleMachine*> out;
   for (const auto& machine : group.machines) {
-    if (machine.state == State::kIdle && machine.idle_for >= group.idle_after && machine.hooked &&
+    if (machine.state == State::kIdle && machine.idle_for >= group.idle_after && machine.may_go &&
         !machine.has_job) {
       out.push_back(&machine);
     }
@@ -209,10 +213,18 @@ std::vector<const ScaleMachine*> idle(const ScaleGroup& group) {
   return out;
 }
 
+const char* why_it_stays(const ScaleGroup& group, const ScaleMachine& machine) {
+  return machine.has_job                ? "a job has got in"
+         : !machine.may_go              ? "its Machine has to stay"
+         : group.by == ScaledBy::kQueue ? "demand came back"
+         : group.by == ScaledBy::kOther ? "another program scales its MachineDeployment"
+                                        : "its MachineDeployment is not scaled any more";
+}
+
 // Of machines that are not to leave.
-void keep(const ScaleMachine& machine, ScaleRuling& ruling) {
+void keep(const ScaleGroup& group, const ScaleMachine& machine, ScaleRuling& ruling) {
   if (machine.state == State::kLeaving || machine.state == State::kLeft) {
-    ruling.undrain.push_back(machine.name);
+    ruling.undrain[machine.name] = why_it_stays(group, machine);
   }
   if (machine.marked) {
     ruling.unmark.push_back(machine.name);
@@ -229,7 +241,7 @@ void rule_down(const ScaleGroup& group, ScaleRuling& ruling) {
   goes.resize(std::min(goes.size(), surplus));
   for (const auto& machine : group.machines) {
     if (std::ranges::find(goes, &machine) == goes.end()) {
-      keep(machine, ruling);
+      keep(group, machine, ruling);
     }
   }
   std::int64_t ready = 0;
@@ -248,6 +260,18 @@ void rule_down(const ScaleGroup& group, ScaleRuling& ruling) {
   for (const ScaleMachine* machine : idle(group)) {
     if (goes.size() + ruling.drain.size() < surplus) {
       ruling.drain.push_back(machine->name);
+    }
+  }
+}
+
+void rule_marks(const ScaleGroup& group, ScaleRuling& ruling) {
+  auto marks = group.by == ScaledBy::kOther ? idle(group) : std::vector<const ScaleMachine*>{};
+  marks.resize(std::min(marks.size(), kMostMarks));
+  for (const auto& machine : group.machines) {
+    if (std::ranges::find(marks, &machine) == marks.end()) {
+      keep(group, machine, ruling);
+    } else if (!machine.marked) {
+      ruling.mark.push_back(machine.name);
     }
   }
 }
@@ -282,10 +306,15 @@ ScaleRulings rule_scale(const std::vector<ScaleGroup>& groups, const std::vector
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ScaleGroup& group = groups[i];
-    const std::int64_t used = count(group, {State::kInUse});
+    const std::int64_t used = taken(group);
     ScaleRuling ruling;
     ruling.replicas = group.replicas;
-    ruling.wanted = std::clamp(used + demand.of(i), group.min, group.max);
+    ruling.wanted = std::max(std::min(used + demand.of(i), group.max), group.min);
+    if (group.by != ScaledBy::kQueue) {
+      rule_marks(group, ruling);
+      out.groups.push_back(std::move(ruling));
+      continue;
+    }
     if (ruling.wanted > group.replicas) {
       const auto added = std::min(ruling.wanted - group.replicas, may_add);
       may_add -= added;
@@ -295,20 +324,6 @@ ScaleRulings rule_scale(const std::vector<ScaleGroup>& groups, const std::vector
     }
     rule_down(group, ruling);
     out.groups.push_back(std::move(ruling));
-  }
-  return out;
-}
-
-ScaleRuling rule_marks(const ScaleGroup& group) {
-  ScaleRuling out;
-  out.wanted = out.replicas = group.replicas;
-  auto marks = idle(group);
-  marks.resize(std::min(marks.size(), kMostMarks));
-  for (const auto& machine : group.machines) {
-    const bool wanted = std::ranges::find(marks, &machine) != marks.end();
-    if (wanted != machine.marked) {
-      (wanted ? out.mark : out.unmark).push_back(machine.name);
-    }
   }
   return out;
 }

@@ -3,7 +3,8 @@
 // How many Machines the queue of Slurm needs. Wanted are those that are in use, those that pending
 // jobs need, and at least the minimum. More come at once, within a rate. Fewer are wanted slowly:
 // an idle machine is drained, found empty by a later dump and squeue, marked for Cluster API, and
-// only then `replicas` is lowered. A job that got in, or demand, ends the drain. Pure.
+// only then `replicas` is lowered. A job that got in, or demand, ends the drain. Where another
+// program sets `replicas`, only marks are made. Pure.
 
 #include <cstdint>
 #include <map>
@@ -31,19 +32,28 @@ struct ScaleMachine {
     kIdle,
     kLeaving,  // drained by us
     kLeft,     // and empty, by a later squeue
-    kInUse,    // runs jobs, or is another's to decide (drain, reservation, failure)
+    kInUse,    // runs jobs, sleeps, or is another's to decide (drain, reservation, failure)
+    kLate,     // no node, or none that responds, after its boot timeout; takes a place until then
   };
   std::string name;
   State state = State::kBooting;
   Duration idle_for{};
   bool has_job = false;  // by the last squeue
   bool marked = false;   // with our annotation for Cluster API
-  bool hooked = true;    // without our hook nothing protects its jobs, so it stays
+  bool may_go = true;    // it has our hook, which protects its jobs, and is no slurmctld's
+};
+
+// Who decides how many Machines a MachineDeployment has.
+enum class ScaledBy : std::uint8_t {
+  kQueue,
+  kOther,   // another program; idle Machines are marked for it
+  kNobody,  // nothing is asked of us any more: what we have begun ends
 };
 
 // A MachineDeployment with Machines for Slurm.
 struct ScaleGroup {
   std::string name;
+  ScaledBy by = ScaledBy::kQueue;
   std::set<std::string> partitions;
   std::set<std::string> features;
   std::optional<MachineSize> size;  // nothing: not known
@@ -53,10 +63,11 @@ struct ScaleGroup {
 };
 
 struct ScaleRuling {
-  std::int64_t wanted = 0;                                // machines, whatever the rate
-  std::int64_t replicas = 0;                              // to be set now
-  std::vector<std::string> drain, undrain, mark, unmark;  // Machines
-  std::string why;                                        // for people; "" = nothing to change
+  std::int64_t wanted = 0;                       // machines, whatever the rate
+  std::int64_t replicas = 0;                     // to be set now
+  std::vector<std::string> drain, mark, unmark;  // Machines
+  std::map<std::string, std::string> undrain;    // Machines, and why, after "as"
+  std::string why;                               // for people; "" = nothing to change
 };
 
 struct ScaleRulings {
@@ -64,15 +75,13 @@ struct ScaleRulings {
   std::vector<std::string> too_large;  // jobs that no machine can hold
 };
 
-// `may_add`: machines that the rate allows now.
+// `may_add`: machines that the rate allows now. Of those that another program scales, up to ten
+// machines that are idle are marked, and no others.
 ScaleRulings rule_scale(const std::vector<ScaleGroup>& groups,
                         const std::vector<node::PendingJob>& jobs, std::int64_t may_add);
 
 // Whether nodes with `features` satisfy the expression of a job. Of alternatives and of counted
 // sets ("[a*2&b*1]") one is enough.
 bool satisfies(const std::set<std::string>& features, std::string_view expression);
-
-// For those who scale otherwise: marks up to ten machines that are idle, and no others.
-ScaleRuling rule_marks(const ScaleGroup& group);
 
 }  // namespace slurmlet::op

@@ -31,12 +31,18 @@ TEST(ScalePolicy, ReadsAnnotations) {
   EXPECT_EQ(policy.features, (std::set<std::string>{"gpu", "big"}));
   EXPECT_EQ(policy.idle_after, minutes{5});
   EXPECT_EQ(policy.boot_timeout, minutes{60});
-  EXPECT_FALSE(policy.mark_idle);
+  EXPECT_EQ(policy.by, ScaledBy::kQueue);
   const ScalePolicy none = read_scale_policy({});
   EXPECT_TRUE(none.partitions.empty());
   EXPECT_EQ(none.problem, "");
   EXPECT_EQ(none.idle_after, minutes{10});
-  EXPECT_TRUE(read_scale_policy({{"slurmlet.io/mark-idle", "true"}}).mark_idle);
+  EXPECT_EQ(none.by, ScaledBy::kNobody);
+  EXPECT_EQ(read_scale_policy({{"slurmlet.io/mark-idle", "true"}}).by, ScaledBy::kOther);
+  EXPECT_EQ(read_scale_policy({{"slurmlet.io/mark-idle", "false"}}).by, ScaledBy::kNobody);
+  auto both = annotations();
+  both["slurmlet.io/mark-idle"] = "true";
+  EXPECT_EQ(read_scale_policy(both).by, ScaledBy::kOther);
+  EXPECT_EQ(read_scale_policy(both).partitions, policy.partitions);
 }
 
 TEST(ScalePolicy, WhatIsWrongIsNotFollowed) {
@@ -85,6 +91,84 @@ TEST(ScaleFacts, Idle) {
   auto other = node({"DRAIN"});
   other.reason = "broken fan";
   EXPECT_FALSE(is_drained_idle(other));
+}
+
+TEST(ScaleFacts, WhatAMachineIsToTheScaler) {
+  using State = ScaleMachine::State;
+  struct Case {
+    const char* what;
+    std::string base;
+    std::set<std::string> flags;
+    std::string reason;
+    State young, old;  // within its boot timeout, and after it
+  };
+  const std::vector<Case> cases{
+      {"in service", "IDLE", {}, "", State::kIdle, State::kIdle},
+      {"boots", "DOWN", {"NOT_RESPONDING"}, "", State::kBooting, State::kLate},
+      {"was never there", "UNKNOWN", {}, "", State::kBooting, State::kLate},
+      {"drained by us",
+       "IDLE",
+       {"DRAIN"},
+       "slurmlet: scale-down [u1]",
+       State::kLeaving,
+       State::kLeaving},
+      {"drained by drainOn",
+       "IDLE",
+       {"DRAIN"},
+       "slurmlet: GPUHealthy: 1 of 8 GPUs missing [u1]",
+       State::kInUse,
+       State::kInUse},
+      {"drained by a cordon",
+       "IDLE",
+       {"DRAIN"},
+       "slurmlet: cordoned",
+       State::kInUse,
+       State::kInUse},
+      {"drained by an administrator", "IDLE", {"DRAIN"}, "fan", State::kInUse, State::kInUse},
+      {"asleep", "IDLE", {"CLOUD", "POWERED_DOWN"}, "", State::kInUse, State::kInUse},
+      {"falls asleep",
+       "IDLE",
+       {"POWERING_DOWN", "NOT_RESPONDING"},
+       "",
+       State::kInUse,
+       State::kInUse},
+      {"wakes", "IDLE", {"POWERING_UP", "NOT_RESPONDING"}, "", State::kInUse, State::kInUse},
+      {"did not wake",
+       "DOWN",
+       {"POWERED_DOWN"},
+       "ResumeTimeout reached",
+       State::kInUse,
+       State::kInUse},
+      {"runs jobs", "MIXED", {}, "", State::kInUse, State::kInUse},
+      {"reserved", "IDLE", {"RESERVED"}, "", State::kInUse, State::kInUse},
+  };
+  const WallTime now{std::chrono::hours{1000}};
+  for (const auto& one : cases) {
+    SlurmNode slurm;
+    slurm.name = "n1";
+    slurm.state = {one.base, one.flags};
+    slurm.reason = one.reason;
+    MachinePlace place;
+    place.slurm = {&slurm};
+    for (const bool young : {true, false}) {
+      kube::Machine machine;
+      machine.hooked = true;
+      machine.created_at = now - (young ? minutes{29} : minutes{31});
+      EXPECT_EQ(scale_machine(machine, place, {}, {}, now).state, young ? one.young : one.old)
+          << one.what << (young ? ", young" : ", old");
+    }
+  }
+}
+
+TEST(ScaleFacts, OnlyAHookedMachineOfNoControllerMayGo) {
+  for (const bool hooked : {true, false}) {
+    for (const bool controller : {true, false}) {
+      kube::Machine machine;
+      machine.hooked = hooked;
+      machine.controller = controller;
+      EXPECT_EQ(scale_machine(machine, {}, {}, {}, {}).may_go, hooked && !controller);
+    }
+  }
 }
 
 }  // namespace scale_policy_test

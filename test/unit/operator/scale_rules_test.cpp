@@ -149,13 +149,22 @@ ScaleRuling down(std::vector<ScaleMachine> machines, std::int64_t less = 0,
 
 using Names = std::vector<std::string>;
 
+Names undrained(const ScaleRuling& ruling) {
+  Names out;
+  for (const auto& [name, why] : ruling.undrain) {
+    EXPECT_NE(why, "");
+    out.push_back(name);
+  }
+  return out;
+}
+
 TEST(ScaleRules, DownInSteps) {
   const ScaleMachine idle{"m", State::kIdle, minutes{10}};
   EXPECT_EQ(down({idle}).drain, Names{"m"});
   EXPECT_EQ(down({idle}).replicas, 1);
   EXPECT_TRUE(down({{"m", State::kIdle, minutes{9}}}).drain.empty());
   ScaleMachine bare = idle;
-  bare.hooked = false;
+  bare.may_go = false;
   EXPECT_TRUE(down({bare}).drain.empty());
   EXPECT_EQ(down({{"m", State::kLeaving}}).replicas, 1);
   EXPECT_TRUE(down({{"m", State::kLeaving}}).mark.empty());
@@ -173,12 +182,18 @@ TEST(ScaleRules, DownInSteps) {
 TEST(ScaleRules, DemandAndJobsEndADrain) {
   const ScaleMachine marked{.name = "m", .state = State::kLeft, .marked = true};
   const auto demand = down({marked}, 0, {job(4)});
-  EXPECT_EQ(demand.undrain, Names{"m"});
+  EXPECT_EQ(undrained(demand), Names{"m"});
   EXPECT_EQ(demand.unmark, Names{"m"});
   EXPECT_EQ(demand.replicas, 1);
   const auto got_in = down(
       {{.name = "m", .state = State::kLeaving, .has_job = true}, {"n", State::kIdle, minutes{20}}});
-  EXPECT_EQ(got_in.undrain, Names{"m"});
+  EXPECT_EQ(undrained(got_in), Names{"m"});
+  EXPECT_NE(got_in.undrain.at("m"), demand.undrain.at("m"));
+  ScaleMachine stays = marked;  // it has become a slurmctld's, or lost its hook
+  stays.may_go = false;
+  EXPECT_EQ(undrained(down({stays})), Names{"m"});
+  EXPECT_EQ(down({stays}).unmark, Names{"m"});
+  EXPECT_EQ(down({stays}).replicas, 1);
   // Demand after replicas was lowered: a machine more.
   EXPECT_EQ(down({marked}, 1, {job(4)}).replicas, 1);
 }
@@ -188,10 +203,51 @@ TEST(ScaleRules, MarksForOthersWhoScale) {
   for (int i = 0; i < 12; ++i) {
     machines.push_back({"m" + std::to_string(i), State::kIdle, minutes{20}});
   }
-  const auto out = rule_marks(group(13, machines));
+  auto others = group(13, machines);
+  others.by = ScaledBy::kOther;
+  const auto out = rule_scale({others}, {}, 100).groups[0];
   EXPECT_EQ(out.mark.size(), 10U);
   EXPECT_EQ(out.unmark, Names{"busy"});
   EXPECT_EQ(out.replicas, 13);
+  EXPECT_TRUE(out.drain.empty());
+  // Its queue is counted, and the number is left alone.
+  others.machines = {{.name = "m", .state = State::kLeft, .marked = true},
+                     {"n", State::kIdle, minutes{20}}};
+  others.replicas = 2;
+  const auto queue = rule_scale({others}, {job(20)}, 100).groups[0];
+  EXPECT_EQ(queue.wanted, 5);
+  EXPECT_EQ(queue.replicas, 2);
+  EXPECT_EQ(queue.mark, Names{"n"});
+  // A drain from when we scaled it ends.
+  EXPECT_EQ(undrained(queue), Names{"m"});
+  EXPECT_EQ(queue.unmark, Names{"m"});
+}
+
+TEST(ScaleRules, WhatIsNotScaledAnyMoreIsGivenBack) {
+  auto given_back = group(4, {{.name = "left", .state = State::kLeft, .marked = true},
+                              {.name = "leaving", .state = State::kLeaving},
+                              {.name = "idle", .state = State::kIdle, .idle_for = minutes{20}},
+                              {.name = "busy", .state = State::kInUse, .marked = true}});
+  given_back.by = ScaledBy::kNobody;
+  given_back.partitions.clear();
+  given_back.max = 0;
+  const auto out = rule_scale({given_back}, {job(20)}, 100).groups[0];
+  EXPECT_EQ(undrained(out), (Names{"leaving", "left"}));
+  EXPECT_EQ(out.unmark, (Names{"left", "busy"}));
+  EXPECT_EQ(out.replicas, 4);
+  EXPECT_TRUE(out.drain.empty() && out.mark.empty());
+}
+
+// A MachineHealthCheck replaces it.
+TEST(ScaleRules, ALateMachineIsNotWaitedForAndTakesItsPlace) {
+  const ScaleMachine late{"m", State::kLate};
+  auto few = group(1, {late});
+  few.max = 2;
+  const auto out = rule_scale({few}, {job(4), job(4), job(4)}, 100).groups[0];
+  EXPECT_EQ(out.wanted, 2);
+  EXPECT_EQ(out.replicas, 2);
+  EXPECT_EQ(down({late}).replicas, 1);
+  EXPECT_TRUE(down({late}).drain.empty());
 }
 
 // A site of Slurm and Cluster API. Any step may be lost, and facts may be old.
@@ -359,7 +415,7 @@ class World {
       }
       each(ruling.drain, quiet, [](auto& m) { m.drained = true; });
       each(ruling.unmark, quiet, [](auto& m) { m.marked = false; });
-      each(ruling.undrain, quiet, [](auto& m) { m.drained = m.seen_empty = false; });
+      each(undrained(ruling), quiet, [](auto& m) { m.drained = m.seen_empty = false; });
       each(ruling.mark, quiet, [](auto& m) { m.marked = true; });
     }
   }
