@@ -142,6 +142,8 @@ struct Place {
 constexpr Place kOwn{"API server", "rights", "--kubeconfig", "kubectl apply -k deploy/operator"};
 constexpr Place kManagement{"management", "rights there", "--management-kubeconfig",
                             "in that cluster: kubectl apply -k deploy/operator/management"};
+constexpr const char* kScaleFix =
+    "in the Machines' cluster: deploy/operator/rbac-autoscaling.yaml, as docs/autoscaling.md says";
 
 // A connection with these settings; a problem with them is a finding of "credential".
 class Server {
@@ -173,13 +175,19 @@ class Server {
                      answer_ = check::ask_server(*client_, limited());
                      return Findings{check::server_finding(names_, answer_)};
                    }});
-    out.push_back({place_.rights,
-                   [this, needed] {
-                     return client() == nullptr
-                                ? Findings{}
-                                : check::rights_findings(*client_, limited(), needed);
-                   },
-                   place_.fix});
+    add_rights(place_.rights, needed, place_.fix, out);
+  }
+  void add_rights(const char* name, const std::vector<kube::OwnRight>& needed, const char* fix,
+                  std::vector<Check>& out) {
+    if (!problem_) {
+      out.push_back({name,
+                     [this, needed] {
+                       return client() == nullptr
+                                  ? Findings{}
+                                  : check::rights_findings(*client_, limited(), needed);
+                     },
+                     fix});
+    }
   }
   // Null if the server rejected the credential.
   http::Client* client() const { return answer_.problem ? nullptr : client_.get(); }
@@ -275,6 +283,13 @@ std::vector<kube::OwnRight> needed_machine_rights(const Options& options) {
   return out;
 }
 
+std::vector<kube::OwnRight> needed_scale_rights(const Options& options) {
+  const std::string name_space = machine_namespace(options);
+  constexpr const char* kGroup = "cluster.x-k8s.io";
+  return {{"list", kGroup, "machinedeployments", "", "", name_space, ""},
+          {"patch", kGroup, "machinedeployments", "scale", "", name_space, ""}};
+}
+
 int run_check(const Options& options, const CheckSettings& settings) {
   log::set_level(log::Level::kError);
   const check::ServiceUnit unit = check::read_unit("slurmlet-operator.service").value_or({});
@@ -293,6 +308,10 @@ int run_check(const Options& options, const CheckSettings& settings) {
   if (settings.management) {
     management.emplace(*settings.management, kManagement);
     management->add_rows(needed_machine_rights(options), checks);
+  }
+  if (options.autoscale) {
+    (management ? *management : own)
+        .add_rights("autoscale", needed_scale_rights(options), kScaleFix, checks);
   }
   add_slurm_rows(options, settings.cluster, checks);
   checks.push_back({"service",

@@ -40,7 +40,9 @@ struct InitPlan {
 Result<InitPlan> plan_init(const CommandLine& command) {
   const Options& options = command.options;
   InitPlan out;
-  out.manifests = TRY(operator_manifests(!options.bootstrap_group.empty()));
+  const bool has_machines = options.management_kubeconfig.empty();
+  out.manifests = TRY(operator_manifests({.client_certificates = !options.bootstrap_group.empty(),
+                                          .autoscaling = options.autoscale && has_machines}));
   out.shared = TRY(shared_manifests());
   out.kubeconfig = own_kubeconfig(options);
   if (options.config_file.empty()) {
@@ -183,6 +185,9 @@ Status init(const CommandLine& command, const InitPlan& plan, const std::string&
   if (!command.options.management_kubeconfig.empty()) {
     say("Machines are in another cluster: kubectl apply -k deploy/operator/management there "
         "(docs/how-to/operator.md)");
+    if (command.options.autoscale) {
+      say("and the right to scale them: docs/how-to/autoscaling.md");
+    }
   }
   return {};
 }

@@ -4,16 +4,27 @@
 
 namespace slurmlet::op {
 
-Result<std::vector<kube::Manifest>> operator_manifests(bool with_client_certificates) {
-  auto out = TRY(kube::read_manifests(kAdmissionManifests, "deploy/operator/admission.yaml"));
-  auto rights = TRY(kube::read_manifests(kRbacManifests, "deploy/operator/rbac.yaml"));
-  if (with_client_certificates) {
-    const auto more = TRY(kube::read_manifests(kClientCertificateManifests,
-                                               "deploy/operator/rbac-client-certificates.yaml"));
-    rights.insert(rights.end(), more.begin(), more.end());
+Result<std::vector<kube::Manifest>> operator_manifests(const MoreRights& more) {
+  struct File {
+    bool is_wanted;
+    std::string_view text;
+    const char* path;
+  };
+  std::vector<kube::Manifest> out;
+  for (const auto& [is_wanted, text, path] : {
+           File{true, kAdmissionManifests, "deploy/operator/admission.yaml"},
+           File{true, kRbacManifests, "deploy/operator/rbac.yaml"},
+           File{more.client_certificates, kClientCertificateManifests,
+                "deploy/operator/rbac-client-certificates.yaml"},
+           File{more.autoscaling, kAutoscalingManifests, "deploy/operator/rbac-autoscaling.yaml"},
+           File{more.power, kPowerManifests, "deploy/operator/power.yaml"},
+       }) {
+    if (is_wanted) {
+      auto some = TRY(kube::read_manifests(text, path));
+      out.insert(out.end(), std::make_move_iterator(some.begin()),
+                 std::make_move_iterator(some.end()));
+    }
   }
-  out.insert(out.end(), std::make_move_iterator(rights.begin()),
-             std::make_move_iterator(rights.end()));
   return out;
 }
 

@@ -13,13 +13,20 @@
 namespace slurmlet::op {
 
 extern const std::string_view kAdmissionManifests, kRbacManifests, kClientCertificateManifests,
-    kNodeWritesManifests;
+    kAutoscalingManifests, kPowerManifests, kNodeWritesManifests;
 
 // Of every fieldManager in metadata.managedFields it is init's.
 inline constexpr const char* kInitManager = "slurmlet-operator-init";
 
-// What only the operator needs. `with_client_certificates`: the right of approveClientsOfGroup too.
-Result<std::vector<kube::Manifest>> operator_manifests(bool with_client_certificates);
+// Rights that not every operator needs.
+struct MoreRights {
+  bool client_certificates = false;  // approveClientsOfGroup
+  bool autoscaling = false;
+  bool power = false;
+};
+
+// What only the operator needs.
+Result<std::vector<kube::Manifest>> operator_manifests(const MoreRights& more);
 // What keeps nodes from the operator's annotations. Others may have applied it for themselves.
 Result<std::vector<kube::Manifest>> shared_manifests();
 

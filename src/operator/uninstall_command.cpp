@@ -195,7 +195,8 @@ Result<std::vector<Left>> Uninstall::left_objects() {
   std::vector<kube::Manifest> manifests;
   if (is_last) {
     auto shared = TRY(shared_manifests());
-    manifests = TRY(operator_manifests(true));
+    manifests =
+        TRY(operator_manifests({.client_certificates = true, .autoscaling = true, .power = true}));
     for (kube::Manifest& manifest : shared) {
       const bool is_foreign = TRY(objects_.is_foreign(manifest.path, kInitManager));
       if (!is_foreign) {

@@ -48,9 +48,9 @@ void add_machine(const kube::Machine& machine, const SeenSite& seen, UninstallPl
   if (is_anothers(machine, seen)) {
     if (is_marked && node_of(machine, seen.site.nodes) == nullptr) {
       plan.kept.push_back(fmt::format(
-          "Machine {} keeps its hook: it has no Node, and may be another Slurm cluster's; set "
+          "Machine {} keeps {}: it has no Node, and may be another Slurm cluster's; set "
           "machineCluster",
-          key_of(machine)));
+          key_of(machine), join(marks_of(machine), ", ")));
     }
     return;
   }
@@ -242,6 +242,9 @@ std::vector<std::string> marks_of(const kube::Machine& machine) {
   }
   if (!machine.drain_policy.empty()) {
     out.emplace_back(names::kDrainPolicy);
+  }
+  if (machine.delete_mark == names::kDeleteMachineBy) {
+    out.emplace_back(names::kDeleteMachine);
   }
   return out;
 }

@@ -48,7 +48,7 @@ struct UninstallPlan {
   std::vector<std::string> blockers;  // why nothing may begin
   std::vector<NodeChange> slurm;
   std::vector<MachineTemplate> templates;
-  std::vector<kube::Machine> machines;  // hook and drain policy
+  std::vector<kube::Machine> machines;  // hook, drain policy and scale-down's mark
   std::vector<NodeMarks> nodes;
   std::vector<std::string> kept;  // what stays, why, and what to do
 

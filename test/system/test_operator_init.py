@@ -2,6 +2,7 @@
 Cluster API's own CRDs. systemctl is a script that records its calls."""
 import datetime
 import pwd
+import re
 import stat
 import subprocess
 
@@ -24,6 +25,7 @@ SECRETS = "/api/v1/namespaces/kube-system/secrets"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 APPLIED = ["operator/admission.yaml", "operator/rbac.yaml", "admission/node-writes.yaml"]
+MARK = "cluster.x-k8s.io/delete-machine"
 
 
 def own_crd(plural):
@@ -173,6 +175,21 @@ def test_a_dry_run_of_init_shows_all_and_changes_nothing(host):
     assert all(line.startswith("show ") for line in host.calls.read_text().splitlines())
 
 
+def test_with_autoscale_init_gives_the_right_to_scale(host):
+    with host.config.open("a") as config:
+        config.write("autoscale: true\n")
+    wanted = documents((repository() / "deploy/operator/rbac-autoscaling.yaml").read_text())
+    assert [one for one in documents(host.init("--dry-run")) if one in wanted] == wanted
+    host.init()
+    assert re.search(r"\+ autoscale +all 2 that it needs", check(host)[1])
+    host.api.delete(f"{RBAC}/clusterroles/slurmlet-operator-autoscaling")
+    wait_until(lambda: "x autoscale" in check(host)[1], what="the missing right")
+    code, said = check(host)
+    assert code == 1
+    assert re.search(r"x autoscale +2 of 2 missing: .*machinedeployments/scale", said), said
+    assert "rbac-autoscaling.yaml" in said
+
+
 def test_init_gives_the_service_all_that_it_needs(host):
     said = host.init()
     assert "ClusterRole slurmlet-operator: created" in said
@@ -246,6 +263,9 @@ def test_uninstall_takes_all_back(host, machines):
     host.init()
     one = host.run_operator()
     machines.add("m-live", NODES[0], policy="now")
+    host.api.merge(f"{MACHINES}/m-live", {"metadata": {"annotations": {MARK: "slurmlet"}}})
+    for name in ("rbac-autoscaling", "power"):
+        host.plane.kubectl_output("apply", "-f", str(repository() / f"deploy/operator/{name}.yaml"))
     add_deployment(host)
     for name in NODES[:2]:
         host.cordon(name)
@@ -260,8 +280,9 @@ def test_uninstall_takes_all_back(host, machines):
     for line in (f'Slurm node {NODES[0]} (Reason "slurmlet: cordoned"): state=undrain',
                  f'Slurm node {NODES[1]} (Reason "slurmlet: cordoned"): set Reason="cordoned in Kubernetes"',
                  f"MachineDeployment default/hpc: remove from its template {HOOK}, {POLICY}",
-                 f"Machine default/m-live: remove {HOOK}, {POLICY}", f"Node {NODES[2]}: remove {RECORD}",
-                 "ClusterRole slurmlet-operator: delete", "Lease slurmlet-system/slurmlet-operator-inita: delete",
+                 f"Machine default/m-live: remove {HOOK}, {POLICY}, {MARK}", f"Node {NODES[2]}: remove {RECORD}",
+                 "ClusterRole slurmlet-operator: delete", "ClusterRole slurmlet-operator-autoscaling: delete",
+                 "ValidatingAdmissionPolicy slurmlet-operator-power: delete", "Lease slurmlet-system/slurmlet-operator-inita: delete",
                  f"{host.kubeconfig}: delete"):
         assert line in listed
     assert NODES[2] not in [line.split()[2] for line in listed.splitlines() if line.startswith("Slurm node")]
@@ -279,7 +300,7 @@ def test_uninstall_takes_all_back(host, machines):
     assert not any(host.annotations(name) for name in NODES)
     assert template_annotations(host) == {"other": "x"}
     annotations = machines.get("m-live")["metadata"].get("annotations", {})
-    assert HOOK not in annotations and POLICY not in annotations
+    assert not {HOOK, POLICY, MARK} & set(annotations)
     wait_until(lambda: not host.ours(), what="the end of all in the cluster")
     assert not host.secrets() and not host.kubeconfig.exists()
 

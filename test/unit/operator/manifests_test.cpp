@@ -18,6 +18,8 @@ TEST(Manifests, AreTheFilesOfDeploy) {
       {kAdmissionManifests, "operator/admission.yaml"},
       {kRbacManifests, "operator/rbac.yaml"},
       {kClientCertificateManifests, "operator/rbac-client-certificates.yaml"},
+      {kAutoscalingManifests, "operator/rbac-autoscaling.yaml"},
+      {kPowerManifests, "operator/power.yaml"},
       {kNodeWritesManifests, "admission/node-writes.yaml"}};
   for (const auto& [text, file] : kFiles) {
     EXPECT_EQ(*read_file(fixtures() / "../../deploy" / file), text) << file;
@@ -25,7 +27,7 @@ TEST(Manifests, AreTheFilesOfDeploy) {
 }
 
 TEST(Manifests, HaveTheirPaths) {
-  const auto manifests = operator_manifests(false);
+  const auto manifests = operator_manifests({});
   ASSERT_TRUE(manifests) << manifests.error().message;
   const auto has = [&](const char* path) {
     return testing::Matches(Contains(Field(&kube::Manifest::path, path)))(*manifests);
@@ -40,8 +42,11 @@ TEST(Manifests, HaveTheirPaths) {
       "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/slurmlet-operator-nodes"));
 }
 
-TEST(Manifests, TheRightToApproveClientCertificatesIsAskedFor) {
-  EXPECT_EQ(operator_manifests(true)->size(), operator_manifests(false)->size() + 2);
+TEST(Manifests, RightsThatNotEveryOperatorNeedsAreAskedFor) {
+  const auto least = operator_manifests({})->size();
+  EXPECT_EQ(operator_manifests({.client_certificates = true})->size(), least + 2);
+  EXPECT_EQ(operator_manifests({.autoscaling = true})->size(), least + 2);
+  EXPECT_EQ(operator_manifests({.power = true})->size(), least + 6);
 }
 
 TEST(Manifests, AKindThatIsNotKnownIsNamed) {

@@ -177,6 +177,15 @@ TEST(UninstallRules, MachinesAndTheirTemplates) {
       {"a Machine that lives", [](auto& s) { s.machine.hooked = true; }, "Machine m1"},
       {"its host sleeps", [](auto& s) { s.machine.sleeping = true; }, "=Machine ns/m1"},
       {"only a drain policy", [](auto& s) { s.machine.drain_policy = "now"; }, "Machine m1"},
+      {"marked for a scale-down", [](auto& s) { s.machine.delete_mark = "slurmlet"; },
+       "Machine m1"},
+      {"marked by an administrator", [](auto& s) { s.machine.delete_mark = "yes"; }, ""},
+      {"drained and marked for a scale-down: a drain ends first",
+       [](auto& s) {
+         s.drained("slurmlet: scale-down [uid-1]");
+         s.machine.delete_mark = "slurmlet";
+       },
+       R"(Slurm node n1 (Reason ""): state=undrain; Machine m1)"},
       {"being deleted: the operator alone knows when its jobs have ended",
        [](auto& s) {
          s.machine.hooked = true;
