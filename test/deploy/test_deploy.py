@@ -179,7 +179,7 @@ def autoscaling_expressions():
     [scaled] = yaml.safe_load_all((DEPLOY / "autoscaling/keda/scaledobject.yaml").read_text())
     adapter = yaml.safe_load((DEPLOY / "autoscaling/hpa/adapter-values.yaml").read_text())
     return [one["metadata"]["query"] for one in scaled["spec"]["triggers"]] + [
-        one["metricsQuery"].replace("<<.LabelMatchers>>", 'partition="gpu"') for one in adapter["rules"]["external"]]
+        one["metricsQuery"].replace("<<.LabelMatchers>>", 'job="slurmlet-operator"') for one in adapter["rules"]["external"]]
 
 
 def test_autoscaling_examples_use_metrics_that_exist(prometheus):

@@ -89,11 +89,10 @@ def test_there_are_manifests():
         "deploy/rbac/approve-client-renewals.yaml", "deploy/rbac/approve-serving-csrs.yaml", "deploy/rbac/bootstrap-token.yaml",
         "deploy/rbac/metrics-reader.yaml", "deploy/rbac/node-bootstrapper.yaml"}
     assert {name_of(path) for path in CUSTOM} == {
-        "deploy/autoscaling/keda/scaledobject.yaml", "deploy/autoscaling/queue/machinedeployment.yaml",
-        "deploy/metal3/base/datatemplate.yaml", "deploy/metal3/base/machinedeployment.yaml",
+        "deploy/autoscaling/keda/scaledobject.yaml", "deploy/metal3/base/datatemplate.yaml",
+        "deploy/metal3/base/machinedeployment.yaml",
         "deploy/metal3/base/machinetemplate.yaml", "deploy/metal3/health-checks/reboot.yaml",
-        "deploy/metal3/health-checks/replace.yaml",
-        "packaging/cloud-init/virtual-kubelet-config-template.yaml"}
+        "deploy/metal3/health-checks/replace.yaml", "packaging/cloud-init/virtual-kubelet-config-template.yaml"}
 
 
 # -- kustomize ---------------------------------------------------------------------------

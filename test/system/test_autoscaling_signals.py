@@ -1,6 +1,8 @@
-"""For those who scale by other means: the metrics of a partition, from a MachineDeployment without Machines, and marks on
-idle Machines, of which Cluster API takes those first."""
+"""For those who scale by other means: the metrics of a partition, and marks on idle Machines, of which Cluster API takes those
+first. And how autoscaling ends."""
 import urllib.request
+
+import pytest
 
 from harness.cluster_api import CORE
 from harness.metric_names import SCALING_METRICS, samples
@@ -16,16 +18,11 @@ def annotate(cluster_api, name, annotations):
     cluster_api.api.merge(f"{CORE}/machinedeployments/{name}", {"metadata": {"annotations": annotations}})
 
 
-def make(cluster_api, hosts):
-    hosts.booting = False
-    cluster_api.make_deployment("queue", {})
-    cluster_api.scale("queue", 0)
-    annotate(cluster_api, "queue", {"slurmlet.io/scale-for": "partition=normal", SIZE + "min-size": "0",
-                                    SIZE + "max-size": "0"})
-    wait_until(lambda: not cluster_api.machines(), what="no Machine")
-    hosts.booting = True
+def make(cluster_api):
     cluster_api.make_deployment("workers", {HOOK: ""})
-    annotate(cluster_api, "workers", {"slurmlet.io/mark-idle": "true", "slurmlet.io/idle-after": "5s"})
+    annotate(cluster_api, "workers", {
+        "slurmlet.io/scale-for": "partition=normal", "slurmlet.io/mark-idle": "true", "slurmlet.io/idle-after": "5s",
+        SIZE + "min-size": "1", SIZE + "max-size": "6"})
     cluster_api.scale("workers", 3)
 
 
@@ -34,7 +31,7 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
     hosts.begin(slurm)
     tmp_path.chmod(0o755)
     gate = tmp_path / "gate"
-    make(cluster_api, hosts)
+    make(cluster_api)
     site = Site(plane, slurm, autoscaling_account, tmp_path)
     [port] = free_ports(1)
     start(site, f"--metrics-address=127.0.0.1:{port}")
@@ -47,6 +44,13 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
         now = metrics()
         found = [now.get(f"slurmlet_operator_partition_{name}") for name in
                  ("pending_jobs", "pending_nodes", "idle_nodes", "allocated_nodes")]
+        return [int(one[0][1]) if one else None for one in found]
+
+    def of_machines():
+        now = metrics()
+        found = [now.get(f"slurmlet_operator_{name}") for name in
+                 ("partition_wanted_machines", "machinedeployment_replicas", "machinedeployment_max_size",
+                  "machinedeployment_late_machines")]
         return [int(one[0][1]) if one else None for one in found]
 
     def marks():
@@ -63,6 +67,7 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
         wait_states(slurm, [job], ("RUNNING", "0:0"))
         wide = submit(slurm, gate, "-N4", "-n4", "--exclusive")
         wait_until(lambda: of_partition() == [1, 4, 2, 1], what=lambda: f"metrics: {of_partition()}")
+        wait_until(lambda: of_machines() == [5, 3, 6, 0], what=lambda: f"metrics: {of_machines()}")
         busy = machine_on(slurm.command("squeue", "-h", "-j", job, "-o", "%N").stdout.strip())
         wait_until(lambda: len(marks()) == 2, what=lambda: f"marks: {marks()}")
         assert busy not in marks()
@@ -73,12 +78,15 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
         assert {name for name in SCALING_METRICS if name not in found} <= {"slurmlet_operator_jobs_unknown_reason"}
         assert found["slurmlet_operator_jobs_too_large"][0][1] == 0
         # The operator changes nothing for the demand.
-        assert (replicas(cluster_api, "workers"), replicas(cluster_api, "queue")) == (3, 0)
+        assert replicas(cluster_api, "workers") == 3
         slurm.command("scancel", wide)
+        wait_until(lambda: of_machines() == [1, 3, 6, 0], what=lambda: f"metrics: {of_machines()}")
+        site.wait_dumps("dyn0", 8)
+        assert drained(slurm) == 0 and replicas(cluster_api, "workers") == 3  # nor for its end
         # As a HorizontalPodAutoscaler would.
         path = f"{CORE}/machinedeployments/workers/scale"
         scale = plane.admin.get(path)
-        scale["spec"]["replicas"] = 1
+        scale["spec"]["replicas"] = of_machines()[0]
         plane.admin.call("PUT", path, scale)
         wait_until(lambda: len(cluster_api.machines()) == 1, what="one Machine")
         assert {one["metadata"]["name"] for one in live(cluster_api)} == {busy}
@@ -86,20 +94,30 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
         gate.touch()
         wait_states(slurm, [job], ("COMPLETED", "0:0"))
     finally:
-        end(cluster_api, site, slurm, gate, "workers", "queue")
+        end(cluster_api, site, slurm, gate, "workers")
 
 
-def test_a_minimum_of_the_present_number_ends_what_was_begun(cluster_api, pool):  # noqa: F811
+@pytest.mark.parametrize("change, why", [
+    ({"slurmlet.io/scale-for": None}, "is not scaled any more"),
+    ({"slurmlet.io/mark-idle": "true"}, "another program scales"),
+    ({SIZE + "min-size": "2"}, "demand came back"),
+], ids=["not scaled", "by another program", "minimum"])
+def test_what_was_begun_ends_with_its_cause(cluster_api, pool, change, why):  # noqa: F811
     """As docs/how-to/autoscaling.md says, before autoscaling is turned off."""
     name, slurm, gate, site, steps = pool
     jobs = whole(slurm, gate, 2)
     start_held(site, steps)
     wait_states(slurm, jobs, ("RUNNING", "0:0"))
-    steps.stop_at("before", MARKED)
+    steps.stop_at("after", MARKED)
     gate.touch()
-    wait_until(steps.is_reached, what="a drained machine")
-    assert drained(slurm) == 1
-    annotate(cluster_api, name, {SIZE + "min-size": "2"})
+    wait_until(steps.is_reached, what="a drained and marked machine")
+    assert drained(slurm) == marked(cluster_api) == 1
+    annotate(cluster_api, name, change)
     steps.let_all()
-    wait_until(lambda: drained(slurm) == marked(cluster_api) == 0, what="the end of the drain and of its mark")
+    if "slurmlet.io/mark-idle" in change:  # idle ones are marked anew
+        wait_until(lambda: drained(slurm) == 0 and marked(cluster_api) == 2, what="the end of the drain")
+    else:
+        wait_until(lambda: drained(slurm) == marked(cluster_api) == 0, what="the end of the drain and of its mark")
     assert replicas(cluster_api, name) == len(live(cluster_api)) == 2
+    undrained = [line for line in site.operators[-1].output().splitlines() if "undrained Slurm node" in line]
+    assert undrained and all(why in line for line in undrained)

@@ -51,11 +51,14 @@ State state_of(const kube::Machine& machine, const MachinePlace& place, const Qu
   const auto all = [&](const auto& is) {
     return std::ranges::all_of(slurm, [&](const SlurmNode* node) { return is(*node); });
   };
+  if (place.is_elsewhere) {
+    return State::kInUse;
+  }
   const bool is_young = machine.created_at && now - *machine.created_at < policy.boot_timeout;
   if (slurm.empty() || all([](const SlurmNode& node) { return may_come(node.state); })) {
     return is_young ? State::kBooting : State::kLate;
   }
-  if (!place.unclear.empty() || place.is_elsewhere || place.node.unschedulable) {
+  if (!place.unclear.empty() || place.node.unschedulable) {
     return State::kInUse;
   }
   if (std::ranges::any_of(slurm, [](const SlurmNode* node) { return is_leaving(*node); })) {

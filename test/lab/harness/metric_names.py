@@ -81,6 +81,8 @@ SCALING_METRICS = {
     "slurmlet_operator_partition_allocated_nodes": {"partition"},
     "slurmlet_operator_partition_wanted_machines": {"partition", "machinedeployment"},
     "slurmlet_operator_machinedeployment_replicas": {"machinedeployment"},
+    "slurmlet_operator_machinedeployment_max_size": {"machinedeployment"},
+    "slurmlet_operator_machinedeployment_late_machines": {"machinedeployment"},
     "slurmlet_operator_jobs_too_large": set(),
     "slurmlet_operator_jobs_unknown_reason": {"reason"},
     "slurmlet_operator_scale_actions_total": {"action"},

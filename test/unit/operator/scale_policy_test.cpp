@@ -160,6 +160,17 @@ TEST(ScaleFacts, WhatAMachineIsToTheScaler) {
   }
 }
 
+TEST(ScaleFacts, AMachineWithoutASlurmNode) {
+  using State = ScaleMachine::State;
+  const WallTime now{std::chrono::hours{1000}};
+  kube::Machine machine;
+  machine.created_at = now - minutes{31};
+  MachinePlace place;
+  EXPECT_EQ(scale_machine(machine, place, {}, {}, now).state, State::kLate);
+  place.is_elsewhere = true;
+  EXPECT_EQ(scale_machine(machine, place, {}, {}, now).state, State::kInUse);
+}
+
 TEST(ScaleFacts, OnlyAHookedMachineOfNoControllerMayGo) {
   for (const bool hooked : {true, false}) {
     for (const bool controller : {true, false}) {
