@@ -86,7 +86,7 @@ def is_dynamic(root):
     return bool(root)
 
 
-def start_slurm(own_slurm, root, name):
+def start_slurm(own_slurm, root, name, conf_lines=()):
     """Without a node that is there."""
     if is_dynamic(root):
         slurm = own_slurm(nodes=["dyn0"], cpus=CPUS, root=root, dynamic=["dyn0"], cluster_name=name,
@@ -96,7 +96,7 @@ def start_slurm(own_slurm, root, name):
         return slurm
     slurm = own_slurm(nodes=HOSTS, cpus=CPUS, cluster_name=name, slurmd_timeout=SILENT,
                       hosts={host: [host, f"127.0.0.1 {' '.join(HOSTS)}", host] for host in HOSTS},
-                      conf_lines=["ReturnToService=2"])
+                      conf_lines=["ReturnToService=2", *conf_lines])
     for host in HOSTS:
         slurm.daemon("stop", f"slurmd:{host}")
     slurm.command("scontrol", "update", "nodename=" + ",".join(HOSTS), "state=down", "reason=off")

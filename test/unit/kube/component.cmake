@@ -12,5 +12,6 @@ set(COMPONENT_TESTS
   paged_list_test.cpp
   rest_api_test.cpp
   review_api_test.cpp
+  scale_api_test.cpp
   status_error_test.cpp
   watch_test.cpp)

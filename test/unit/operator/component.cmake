@@ -18,4 +18,5 @@ set(COMPONENT_TESTS
   rules_test.cpp
   scale_policy_test.cpp
   scale_rules_test.cpp
+  shown_jobs_test.cpp
   uninstall_rules_test.cpp)
