@@ -270,10 +270,10 @@ void Scaler::execute(const Deployment& deployment, const ScaleGroup& group,
     return;
   }
   for (const auto& [machine, why] : ruling.undrain) {
-    plan(machine, {.action = DrainAction::kUndrain, .why = why}, site);
+    plan(machine, {"", DrainAction::kUndrain, "", "", why}, site);
   }
   for (const auto& machine : ruling.drain) {
-    plan(machine, {.action = DrainAction::kDrain}, site);
+    plan(machine, {"", DrainAction::kDrain}, site);
   }
   if (!ruling.drain.empty()) {
     report(deployment, false, "drains the idle " + joined(ruling.drain), now);
