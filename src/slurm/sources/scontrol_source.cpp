@@ -37,9 +37,7 @@ QueryResult interpret_dump(const CommandOutput& output, std::string_view nonce,
   }
   auto records = split_dump(output.out, nonce, node);
   if (!records) {
-    const bool hidden = records.error().code == Code::kNotFound;
-    return failed(hidden ? SlurmFailure::kPermissionDenied : SlurmFailure::kInvalidResponse,
-                  records.error().message);
+    return failed(SlurmFailure::kInvalidResponse, records.error().message);
   }
   if (records->empty()) {
     return failed(SlurmFailure::kNotInSlurm, "slurmctld has no node " + node);

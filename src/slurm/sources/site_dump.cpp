@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kRecord = "NodeName=";
 constexpr std::string_view kHeading = "last_update_time=";  // of scontrol -v
+constexpr std::string_view kNoNodes = "No nodes in the system";
 
 // The node whose record begins with this line; "" when none does.
 std::string_view record_name(std::string_view line) {
@@ -101,14 +102,6 @@ std::string without_nonce(std::string text, std::string_view nonce) {
   return text;
 }
 
-Error no_list(std::string_view line) {
-  return line.find("No nodes in the system") != std::string_view::npos
-             ? Error{Code::kNotFound,
-                     "slurmctld shows no nodes at all (with PrivateData=nodes, scontrol must run "
-                     "as a Slurm operator)"}
-             : Error{Code::kInvalid, "scontrol's output is not a list of nodes"};
-}
-
 }  // namespace
 
 Result<std::string> new_nonce() {
@@ -187,6 +180,9 @@ Result<DumpRecords> split_dump(std::string_view text, std::string_view nonce,
   }
   text.remove_suffix(1);
   DumpRecords records;
+  if (text == kNoNodes) {
+    return records;
+  }
   std::string* current = nullptr;
   bool began = false;
   for (const auto& line : dump_lines(text, nonce)) {
@@ -202,7 +198,7 @@ Result<DumpRecords> split_dump(std::string_view text, std::string_view nonce,
       }
       *current += without_nonce(std::string{line.text}, nonce) + "\n";
     } else if (!began && !trim(line.text).empty() && !line.text.starts_with(kHeading)) {
-      return no_list(line.text);
+      return Error{Code::kInvalid, "scontrol's output is not a list of nodes"};
     }
   }
   if (!began) {

@@ -34,8 +34,7 @@ class DumpSource {
   virtual bool running() const = 0;
   virtual SteadyTime deadline() const = 0;
   virtual std::vector<int> wake_fds() const = 0;
-  // Nothing while it runs. An Error has the text that PublishedRecord::failure has; kNotFound:
-  // there is not one node in the answer.
+  // Nothing while it runs. An Error has the text that PublishedRecord::failure has.
   virtual std::optional<Result<Answer>> poll(Now now) = 0;
 };
 
@@ -72,8 +71,7 @@ std::optional<std::string> dump_query_failure(const CommandOutput& output);
 // line that begins no record goes on with the one before it (line breaks in a Reason), and so does
 // one without the nonce of a node that has one with it. Where that does not decide, what pretends
 // to be a second record of a node is kept with the first, for the daemon to reject. kInvalid when
-// it is no list of nodes, kNotFound when it is an empty one. `only`: the text of this node alone,
-// none where it is not in the list.
+// it is no list of nodes. `only`: the text of this node alone, none where it is not in the list.
 Result<DumpRecords> split_dump(std::string_view text, std::string_view nonce = "",
                                std::string_view only = "");
 

@@ -97,7 +97,7 @@ TEST_F(ScontrolSourceTest, WhatIsNoListIsNamed) {
     SlurmFailure cause;
   } rows[] = {
       {printed(scontrol_record("n2")), SlurmFailure::kNotInSlurm},
-      {printed("No nodes in the system\n"), SlurmFailure::kPermissionDenied},
+      {printed("No nodes in the system\n"), SlurmFailure::kNotInSlurm},
       {printed("Welcome to head1\n"), SlurmFailure::kInvalidResponse},
       {printed(scontrol_record("n1").substr(0, 200)), SlurmFailure::kInvalidResponse},
       {printed(scontrol_record("n1") + scontrol_record("n1", "DOWN")),
