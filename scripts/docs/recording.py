@@ -47,7 +47,7 @@ def screens(text):
     for section in re.split(r"(?m)^==> ", text)[1:]:
         head, *lines = section.split("\n")
         if head == "slurmlet's log":
-            break
+            continue
         lines = [line.rstrip() for line in described(lines) if not LEFT_OUT.match(line)]
         lines = [line for line, after in zip(lines, [*lines[1:], ""]) if line or after]
         lines = [line if len(line) <= COLUMNS else line[:COLUMNS - 1] + "…" for line in lines]
@@ -63,7 +63,7 @@ def svg(shown):
     part = 100 / len(shown)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
            f'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="12">',
-           "<title>./dev demo: a Node, a drain, a pod, a cordon, a deleted Machine, slurmd killed</title>",
+           "<title>./dev demo: a Node, a drain, a pod, a cordon, a deleted Machine, slurmd killed, a Machine for a job</title>",
            "<!-- Made by scripts/docs/recording.py -->",
            f"<style>g{{visibility:hidden;animation:show {total}s step-end infinite}}g:first-of-type{{visibility:visible}}"
            f"@keyframes show{{0%{{visibility:visible}}{part:.3f}%,100%{{visibility:hidden}}}}"

@@ -13,9 +13,12 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness.api import node_path, wait_condition  # noqa: E402
+from harness import autoscaling  # noqa: E402
+from harness.cluster_api import CORE, ClusterAPI  # noqa: E402
 from harness.control_plane import ControlPlane  # noqa: E402
 from harness.daemon import BINARY, Slurmlet  # noqa: E402
-from harness.operator_site import INTERVAL, OPERATOR, Machines, operator_account  # noqa: E402
+from harness.operator_site import INTERVAL, OPERATOR, Machines, Site, operator_account  # noqa: E402
+from harness.programs import CLUSTER_API  # noqa: E402
 from harness.rig import wait_until  # noqa: E402
 from slurmcluster import SlurmCluster  # noqa: E402
 
@@ -79,6 +82,7 @@ def demo(work, name, options):
             show(work, name, plane, slurm, options)
         finally:
             slurm.down()
+        scale(work, plane)
 
 
 def show(work, name, plane, slurm, options):
@@ -131,7 +135,7 @@ def show(work, name, plane, slurm, options):
         print(daemon.output())
         if options.keep:
             print(f"KUBECONFIG={plane.admin_kubeconfig} SLURM_CONF={slurm.conf_path}")
-            input("Enter ends the demo ")
+            input("Enter goes on ")
         print(f"slurmlet ended {daemon.stop():.2f} s after SIGTERM")
 
 
@@ -186,6 +190,70 @@ def turn_over(work, plane, slurm, name):
         machines.end()
         plane.admin.merge(node_path(name), {"metadata": {"annotations": {"slurmlet.io/detach": None}}})
     scontrol("update", f"nodename={name}", "state=undrain")
+
+
+POOL, HOST = "pool", "metal-1"
+
+
+def scale(work, plane):
+    """A partition without a node gets one for a job, by Cluster API."""
+    title("autoscaling: an empty partition, and a MachineDeployment of Cluster API for it")
+    if not CLUSTER_API.exists():
+        print(f"Left out: Cluster API's manager could not be built ({CLUSTER_API}; build/controlplane.log says why).")
+        return
+    hosts = autoscaling.Hosts(plane.admin, [HOST])
+    cluster_api, slurm = ClusterAPI(plane, work / "capi", None, hosts), SlurmCluster(str(work / "elastic"))
+    site = Site(plane, slurm, autoscaling.scaling_account(plane), work)
+    try:
+        autoscaling.up_without_nodes(slurm.up, slurmd_timeout=10, cluster_name="elastic")
+        hosts.begin(slurm)
+        autoscaling.make_scaled(cluster_api, POOL, 0, 1)
+        site.start(*autoscaling.FLAGS)
+        up_and_down(plane, slurm, cluster_api)
+    except BaseException:
+        site.print_logs()
+        raise
+    finally:
+        site.end()
+        cluster_api.delete_deployment(POOL)
+        cluster_api.stop()
+        slurm.down()
+
+
+def up_and_down(plane, slurm, cluster_api):
+    def slurm_shows(*words):
+        print("$ " + " ".join(words), flush=True)
+        print(slurm.command(*words).stdout, flush=True)
+
+    def wait(condition, what):
+        wait_until(condition, what=what)
+        print(f"({what}: {time.monotonic() - began:.0f} s after sbatch)", flush=True)
+
+    def state():
+        return slurm.command("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").stdout.strip()
+
+    pool = plane.admin.get(f"{CORE}/machinedeployments/{POOL}")
+    print("".join(f"  {key}: {value}\n" for key, value in sorted(pool["metadata"]["annotations"].items())
+                  if "scal" in key or "idle" in key), end="")
+    run_and_show(plane, "get", "machinedeployments")
+    slurm_shows("sinfo")
+    title("a job is submitted: a Machine comes, and the job runs")
+    began = time.monotonic()
+    job = slurm.command("sbatch", "--parsable", "--output=/dev/null", "--chdir=/", "--wrap=sleep 5").stdout.strip()
+    slurm_shows("squeue")
+    wait(lambda: state() == "RUNNING", "it runs")
+    run_and_show(plane, "get", "machines")
+    slurm_shows("squeue")
+    title("the job has ended: its Machine is drained, and goes")
+    wait(lambda: state() == "COMPLETED", "it is COMPLETED")
+    wait(lambda: "scale-down" in slurm.show_node(HOST), "its node has been idle for 5 s, and is drained")
+    slurm_shows("sinfo", "-R")
+    wait(lambda: not cluster_api.machines(), "its Machine has gone")
+    wait(lambda: not slurm.node_state(HOST), "so has Slurm's record of the node")
+    slurm_shows("sinfo")
+    run_and_show(plane, "get", "machinedeployments")
+    run_and_show(plane, "get", "events", "-n", "default", "--field-selector=reason=Scaling", "-o",
+                 "custom-columns=MESSAGE:.message")
 
 
 def show_conditions(plane, name):

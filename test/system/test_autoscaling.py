@@ -1,78 +1,26 @@
 """slurmlet-operator gives a MachineDeployment as many Machines as the queue of Slurm needs: real slurmctld, real
 Cluster API, and a stand-in for an infrastructure provider whose machines are dynamic nodes (slurmd -Z)."""
 import os
-import pathlib
 import re
 import urllib.request
 
 import pytest
 
-from harness.api import ApiError, repository
-from harness.cluster_api import CLUSTER, CORE, INFRASTRUCTURE, ClusterAPI, Infrastructure
+from harness.autoscaling import (CPUS, FLAGS, MARK, SILENT, SIZE, SeparateHosts, make_scaled,  # noqa: F401
+                                 scaling_account, up_without_nodes)
+from harness.cluster_api import CORE, ClusterAPI
 from harness.metric_names import samples
-from harness.operator_site import HOOK, Site, operator_account
+from harness.operator_site import HOOK, Site
 from harness.rig import wait_until
-from harness.service_account import apply, can
 from harness.turnstile import Turnstile
 from slurmcluster.config import free_ports
-from slurmcluster.isolation import as_host
 
-CPUS = os.cpu_count()
-SILENT = 30  # seconds, until slurmctld takes a slurmd for gone
 HOSTS = [f"dyn{number}" for number in range(1, 16)]
-SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
-MARK = "cluster.x-k8s.io/delete-machine"
-
-
-class Hosts(Infrastructure):
-    """Each machine is a host of its own, whose slurmd runs as long as the machine is there."""
-
-    def __init__(self, api):
-        super().__init__(api, None)
-        self.slurm, self.free, self.used, self.booting = None, [], {}, True
-
-    def begin(self, slurm):
-        self.slurm, self.free, self.used, self.booting = slurm, list(HOSTS), {}, True
-
-    def power_on(self, host):
-        """With a port of its own, of which slurmd -Z 22.05 knows nothing: there slurm.conf names the nodes."""
-        slurm = self.slurm
-        if not is_dynamic(slurm.spec.root):
-            slurm.daemon("start", f"slurmd:{host}")
-            return
-        etc, [port] = pathlib.Path(slurm.layout.at("etc")), free_ports(1)
-        conf, names = etc / f"{host}.conf", etc / f"hosts.{host}"
-        conf.write_text(re.sub(r"SlurmdPort=\d+", f"SlurmdPort={port}", pathlib.Path(slurm.conf_path).read_text()))
-        names.write_text(f"127.0.0.1 localhost {' '.join(HOSTS)}\n")
-        slurm.processes.spawn(f"slurmd.{host}", [
-            *as_host(host, str(names), slurm.layout.at("run")), *slurm.program("slurmd"), "-D", "-Z", "-f", str(conf),
-            "--conf", f"Port={port}"], slurm.own_env(), None)
-
-    def run(self):
-        while not self.ended.wait(0.2):
-            try:
-                items = self.api.get(f"{INFRASTRUCTURE}/standinmachines")["items"]
-                for item in items:
-                    self.provision(item)
-                names = {item["metadata"]["name"] for item in items}
-                for name in [name for name in self.used if name not in names]:
-                    self.slurm.processes.stop(f"slurmd.{self.used.pop(name)}")
-            except (ApiError, OSError):
-                continue
-
-    def provision(self, item):
-        name = item["metadata"]["name"]
-        if not item["metadata"].get("ownerReferences") or item["metadata"].get("deletionTimestamp"):
-            return
-        if name not in self.used and self.booting:
-            self.host = self.used[name] = self.free.pop(0)
-            self.power_on(self.host)
-            super().provision(item)
 
 
 @pytest.fixture(scope="module")
 def hosts(plane):
-    return Hosts(plane.admin)
+    return SeparateHosts(plane.admin, HOSTS)
 
 
 @pytest.fixture(scope="module")
@@ -82,18 +30,10 @@ def cluster_api(plane, work, hosts):
     one.stop()
 
 
-def is_dynamic(root):
-    return bool(root)
-
-
 def start_slurm(own_slurm, root, name, conf_lines=()):
-    """Without a node that is there."""
-    if is_dynamic(root):
-        slurm = own_slurm(nodes=["dyn0"], cpus=CPUS, root=root, dynamic=["dyn0"], cluster_name=name,
-                          slurmd_timeout=SILENT, slurmd_arguments={"dyn0": ["-Z"]})
-        slurm.daemon("stop", "slurmd:dyn0")
-        slurm.command("scontrol", "delete", "nodename=dyn0")
-        return slurm
+    """Without a node that is there. With 22.05 slurm.conf names them: see SeparateHosts."""
+    if root:
+        return up_without_nodes(own_slurm, root=root, cluster_name=name)
     slurm = own_slurm(nodes=HOSTS, cpus=CPUS, cluster_name=name, slurmd_timeout=SILENT,
                       hosts={host: [host, f"127.0.0.1 {' '.join(HOSTS)}", host] for host in HOSTS},
                       conf_lines=["ReturnToService=2", *conf_lines])
@@ -105,24 +45,11 @@ def start_slurm(own_slurm, root, name, conf_lines=()):
 
 @pytest.fixture(scope="module")
 def autoscaling_account(plane):
-    account = operator_account(plane)
-    apply(plane, repository() / "deploy/operator/admission.yaml")
-    apply(plane, repository() / "deploy/operator/rbac-autoscaling.yaml")
-    wait_until(lambda: can(plane, "patch", "machinedeployments/scale", account.user,
-                           api_group="cluster.x-k8s.io"), what="the rights")
-    return account
-
-
-def make(cluster_api, name, least, most, idle_after="5s"):
-    cluster_api.make_deployment(name, {HOOK: ""})
-    cluster_api.api.merge(f"{CORE}/machinedeployments/{name}", {"metadata": {"annotations": {
-        "slurmlet.io/scale-for": "partition=normal", SIZE + "min-size": str(least), SIZE + "max-size": str(most),
-        "capacity.cluster-autoscaler.kubernetes.io/cpu": str(CPUS), "slurmlet.io/idle-after": idle_after}}})
+    return scaling_account(plane)
 
 
 def start(site, *flags):
-    return site.start("--autoscale", f"--machine-cluster=default/{CLUSTER}", "--scale-up-per-minute=100",
-                      "--leader-elect=false", *flags)
+    return site.start(*FLAGS, "--scale-up-per-minute=100", *flags)
 
 
 def live(cluster_api, name=""):
@@ -186,7 +113,7 @@ def test_up_and_down(plane, cluster_api, hosts, autoscaling_account, own_slurm, 
     hosts.begin(slurm)
     tmp_path.chmod(0o755)
     gate = tmp_path / "gate"
-    make(cluster_api, name, 2, 12)
+    make_scaled(cluster_api, name, 2, 12)
     site = Site(plane, slurm, autoscaling_account, tmp_path)
     start(site)
     try:
@@ -237,7 +164,7 @@ def a_pool_of_one_to_three(plane, cluster_api, hosts, autoscaling_account, own_s
     hosts.begin(slurm)
     tmp_path.chmod(0o755)
     gate = tmp_path / "gate"
-    make(cluster_api, name, 1, 3)
+    make_scaled(cluster_api, name, 1, 3)
     with Turnstile(plane, autoscaling_account, tmp_path / "front") as steps:
         site = Site(plane, slurm, steps, tmp_path)
         try:
@@ -249,8 +176,7 @@ def a_pool_of_one_to_three(plane, cluster_api, hosts, autoscaling_account, own_s
 
 
 def start_held(site, steps):
-    return site.start("--autoscale", f"--machine-cluster=default/{CLUSTER}", "--leader-elect=false",
-                      f"--slurm-bin-dir={steps.programs}")
+    return site.start(*FLAGS, f"--slurm-bin-dir={steps.programs}")
 
 
 def test_the_operator_is_killed_at_each_step(cluster_api, pool):
@@ -330,8 +256,8 @@ def test_two_deployments_of_one_partition(plane, cluster_api, hosts, autoscaling
     hosts.begin(slurm)
     tmp_path.chmod(0o755)
     gate = tmp_path / "gate"
-    make(cluster_api, "left", 1, 2)
-    make(cluster_api, "right", 1, 2)
+    make_scaled(cluster_api, "left", 1, 2)
+    make_scaled(cluster_api, "right", 1, 2)
     site = Site(plane, slurm, autoscaling_account, tmp_path)
     [port] = free_ports(1)
     start(site, f"--metrics-address=127.0.0.1:{port}")

@@ -14,6 +14,7 @@ def test_demo_runs_to_its_end(timing):
                           stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     for shown in ("Ready", "SlurmNodeNoPods", "bad dimm", "Reason=slurmlet: cordoned [",
-                  "MachineReleased", "JobState=COMPLETED", "SlurmdReady=False after",
+                  "MachineReleased", "JobState=COMPLETED", "SlurmdReady=False after", "(PartitionConfig)",
+                  "scaled from 0 to 1 Machines", "slurmlet: scale-down", "scaled from 1 to 0 Machines",
                   "everything it started has ended"):
         assert shown in done.stdout, shown

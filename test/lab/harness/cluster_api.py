@@ -110,8 +110,8 @@ class ClusterAPI(Program):
         self.api.merge(f"{CONTROL_PLANE}/standincontrolplanes/{CLUSTER}/status", {"status": {
             "externalManagedControlPlane": True, "initialization": {"controlPlaneInitialized": True}}})
 
-    def make_deployment(self, name, annotations):
-        """A MachineDeployment of one Machine with these annotations."""
+    def make_deployment(self, name, annotations, replicas=1):
+        """A MachineDeployment whose Machines have these annotations."""
         self.api.create(f"{INFRASTRUCTURE}/standinmachinetemplates", {
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "StandInMachineTemplate",
             "metadata": {"name": name}, "spec": {"template": {"spec": {}}}})
@@ -119,7 +119,7 @@ class ClusterAPI(Program):
         self.api.create(f"{CORE}/machinedeployments", {
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment",
             "metadata": {"name": name, "labels": LABELS},
-            "spec": {"clusterName": CLUSTER, "replicas": 1, "selector": {"matchLabels": labels},
+            "spec": {"clusterName": CLUSTER, "replicas": replicas, "selector": {"matchLabels": labels},
                      "rollout": {"strategy": {"type": "RollingUpdate",
                                               "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}},
                      "template": {"metadata": {"labels": labels, "annotations": annotations}, "spec": {

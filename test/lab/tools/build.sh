@@ -2,6 +2,8 @@
 # Builds other people's programs from their published Go modules, what ../go.mod names as `tool`, into
 # <repository>/build/tools.
 #
+#   build.sh [PROGRAM]      only that one: core, helm or metrics-server
+#
 # Does nothing when they were already built from the same modules with the same Go.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -14,13 +16,19 @@ stamp=$( (
 	go env GOOS GOARCH
 	LC_ALL=C sha256sum ../go.mod ../go.sum ../go_settings.sh build.sh
 ) | sha256sum | cut -d' ' -f1)
-if [ "$(cat "$out/stamp" 2>/dev/null)" = "$stamp" ] && [ -x "$out/core" ] && [ -x "$out/helm" ] &&
-	[ -x "$out/metrics-server" ]; then
+[ "$(cat "$out/stamp" 2>/dev/null)" = "$stamp" ] || rm -rf "$out"
+missing=()
+for program in ${1:-core helm metrics-server}; do
+	[ -x "$out/$program" ] || missing+=("$(awk -v end="/$program" '$1 ~ end "$" && NF == 1 { print $1 }' ../go.mod)")
+done
+if [ ${#missing[@]} = 0 ]; then
 	echo "up to date: $out"
 	exit 0
 fi
-rm -rf "$out" "$out.new"
-go build -ldflags "-s -w -X helm.sh/helm/v4/internal/version.version=$helm" -o "$out.new/" tool
-echo "$stamp" >"$out.new/stamp"
-mv "$out.new" "$out"
+rm -rf "$out.new"
+go build -ldflags "-s -w -X helm.sh/helm/v4/internal/version.version=$helm" -o "$out.new/" "${missing[@]}"
+mkdir -p "$out"
+mv "$out.new"/* "$out/"
+rmdir "$out.new"
+echo "$stamp" >"$out/stamp"
 echo "built $out ($SECONDS s)"
