@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the packages from the committed tree; called by ./dev package. See docs/how-to/install-nodes.md.
+# Builds the packages from the committed tree; called by ./dev package. See docs/contributors/building.md.
 #
 #   package.sh [deb] [rpm] [--nocheck] [--prebuilt PROGRAM] [--portable ARCH] [--into DIR] [--work DIR]
 #

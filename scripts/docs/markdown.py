@@ -109,7 +109,7 @@ def sentences(text):
 
     def end():
         joined = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(paragraph))
-        for part in re.split(r"(?<=[.!?])[\"')*]*\s+(?=[\"'(*`\[A-Z])", joined):
+        for part in re.split(r"(?<=[.!?])[\"')*]*\s+(?=[\"'(*`\[A-Z]|slurm|root |munge|kube)", joined):
             if part.strip():
                 out.append((begin, part.strip()))
         paragraph.clear()

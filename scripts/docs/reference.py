@@ -120,9 +120,35 @@ def operator_settings():
     return out
 
 
+OF_COMMANDS = """## What they have in common
+
+- No command but `join` and `leave` needs root. As root `check` also says which files the unit's user cannot read.
+- `status`, `check` and `wait-registered` query the daemon at 127.0.0.1 and `endpoint.healthzPort` (not with 0).
+- They believe it only if root, the calling user or the owner of `stateDir` holds the port (`/proc/net/tcp`). Another holder is an
+  error with its uid and, for root, its pid.
+- `slurmlet status -o json` prints `GET /status` of the health port: stable keys (`src/status/daemon_status.h`), no secrets, no
+  jobs, for every local user.
+- `slurmlet check -o json` prints `{version, node, errors, warnings, findings: [{subject, severity, found, cause, fix}]}`.
+- `check` writes nothing, and ends within 20 seconds whatever hangs. It sends slurmctld one query (none while it has a valid record
+  of slurmlet-operator), and the API server some two dozen small ones (`SelfSubjectAccessReview`s).
+- A daemon that does not run is an error of `check` where its unit is enabled.
+
+`print-node` prints the Node as the daemon would write it. With kubectl, what differs from the Node that is there:
+
+<!-- not run: kubectl is not on the machine; test/machine/test_machine_life.py compares both -->
+```
+$ slurmlet print-node | jq -r '.status.conditions[] | "\\(.type) \\(.status) \\(.reason)"'
+$ diff <(kubectl get node hpc-x7k2p -o json | jq -S .metadata.labels) <(slurmlet print-node | jq -S .metadata.labels)
+```
+
+"""
+
+
 def commands():
     out = "# Commands\n\n" + MADE.format("the programs' --help")
-    out += "Use this when you look for a command's arguments or its exit codes. [What they print](../tutorials/first-node.md).\n\n"
+    out += ("Use this when you look for a command's arguments or its exit codes. [What they print](../tutorials/first-node.md). "
+            "`slurmlet` alone is the daemon. Pass the `--config` and the environment variables that the unit sets.\n\n")
+    out += OF_COMMANDS
     usage = shown("slurmlet").split("Usage:\n", 1)[1].split("\n\n", 1)[0]
     names = [line.split()[1] for line in usage.splitlines() if re.match(r"  \S+ [a-z]", line)]
     for name in names:
@@ -178,7 +204,7 @@ def conditions():
     words = meanings("states", [sources.strings(row)[0] for row in core])
     out = "# Conditions and reasons\n\n" + MADE.format("the tables in src/node")
     out += ("Use this when `kubectl describe node` shows a condition or a reason that you want to understand. Alerts may match "
-            "types and reasons; messages may change. [How Slurm's state is known](../explanation/conditions.md).\n\n")
+            "types and reasons; messages may change. [How Slurm's state is known](../explanation/slurm-state.md).\n\n")
     out += "## Slurm's states\n\nAlways there. Slurm's own words are in the annotation `slurmlet.io/slurm-state`.\n\n"
     for row in core:
         word, no_reason, no_message, yes = sources.strings(row)
@@ -231,17 +257,30 @@ def events():
 # -- labels ----------------------------------------------------------------------
 
 
+OF_LABELS = """## How names are escaped
+
+A name of Slurm that is no valid label, or begins with `x_`, becomes `x_` + escaped + `_x`. `_` becomes `__`. Another byte outside
+`[A-Za-z0-9.-]` becomes `_` and two hexadecimal digits. Partition `long*` is `partition.slurmlet.io/x_long_2A_x`. An overlong name
+is cut and ends in `_h`, 16 such digits and `x`.
+
+- `node.slurmLabels` chooses the labels by kind: `cluster`, `version`, `partitions`, `features`, `gpu`.
+- Obsolete labels are removed once Slurm has reported.
+- `node.labels` cannot set slurmlet.io labels.
+- Foreign text in annotations is one line, at most 1 KiB, without control or bidirectional characters.
+"""
+
+
 def labels():
     names = {name: text for name, text in sources.vocabulary().items()
              if ("/" in text and "://" not in text and name not in ("kDomainPrefix", "kGenericGpu")) or name == "kLabelType"}
     known = meanings("names", sorted(names))
     out = "# Labels, annotations and taints\n\n" + MADE.format("src/node/vocabulary.h")
-    out += "Use this when you select Nodes, or look for what slurmlet wrote on one. [How names are escaped](../explanation/conditions.md#labels).\n\n"
+    out += "Use this when you select Nodes, or look for what slurmlet wrote on one.\n\n"
     for kind, title in (("label", "Labels"), ("annotation", "Annotations"), ("taint", "Taints")):
         rows = [(code(known[name].get("name", text)), known[name]["of"], known[name]["by"], known[name]["means"])
                 for name, text in names.items() if kind in known[name]["kind"].split(", ")]
         out += f"## {title}\n\n" + table(("Name", "On", "Written by", "Meaning"), sorted(rows))
-    return out
+    return out + OF_LABELS
 
 
 # -- metrics, alerts -------------------------------------------------------------
@@ -255,7 +294,7 @@ def metrics():
         raise Missing(f"metrics without help in the sources: {missing}")
     out = "# Metrics\n\n" + MADE.format("the sources, and test/lab/harness/metric_names.py, which tests compare with a scrape")
     out += ("Use this when you write a dashboard or an alert. A value that is not known is left out. "
-            "[How to scrape](../../deploy/README.md#alerts).\n\n")
+            "[How to scrape](../how-to/alerting.md).\n\n")
     groups = [("slurmlet", "Port 10250 (`endpoint.port`), `/metrics`.", metric_names.METRICS),
               ("slurmlet-operator", "`metricsAddress`, `/metrics`.", metric_names.OPERATOR_METRICS),
               ("The node's usage", "Port 10250, `/metrics/resource`, as the kubelet has it for metrics-server.",
@@ -280,7 +319,7 @@ def alerts():
     known = meanings("alerts", [rule["alert"] for rule in rules])
     out = "# Alerts\n\n" + MADE.format("deploy/prometheus/slurmlet.rules.yaml")
     out += ("Use this when one of slurmlet's alerts fires. `deploy/prometheus/slurmlet.rules.yaml` has them; "
-            "[how to scrape](../../deploy/README.md#alerts).\n\n")
+            "[how to scrape](../how-to/alerting.md).\n\n")
     out += table(("Alert", "Severity", "After"), [
         (f"[{rule['alert']}](#{rule['alert'].lower()})", rule["labels"]["severity"], rule.get("for", "at once"))
         for rule in rules])

@@ -5,7 +5,7 @@
 // A fixed core is always present so that health checks can rely on it: the kubelet's four,
 // NetworkUnavailable, SlurmdReady and SlurmNodeState{Idle,Mixed,Allocated,Completing,Drain,Down,
 // Fail,Maintenance,NotResponding,InvalidReg}; further states and flags of Slurm appear while true,
-// GPUHealthy where Slurm has GPUs (gpu_health.h). docs/explanation/conditions.md explains each of
+// GPUHealthy where Slurm has GPUs (gpu_health.h). docs/reference/conditions.md explains each of
 // them. Messages hold no value that changes by the minute: every change is an API write.
 
 #include <string>

@@ -81,7 +81,7 @@ Finding dump_finding(const Options& options, const std::string& cluster) {
     return check::error("does not report its nodes",
                         (by_rest ? "check slurmrestd at " + options.slurm_rest_url
                                  : std::string{"scontrol show node, as this user"}) +
-                            "; docs/explanation/conditions.md has causes and fixes",
+                            "; docs/reference/conditions.md has causes and fixes",
                         dump.error().message);
   }
   if (std::string why = foreign_cluster(cluster, dump->cluster); !why.empty()) {

@@ -51,7 +51,7 @@ def package_directory(package):
 
 @pytest.fixture(scope="session")
 def rpm():
-    """Our RPM, made for this distribution (docs/how-to/install-nodes.md): SLURMLET_RPM=FILE, or the one that
+    """Our RPM, made for this distribution (docs/contributors/building.md): SLURMLET_RPM=FILE, or the one that
     ./dev package left."""
     if "SLURMLET_RPM" in os.environ:
         return pathlib.Path(os.environ["SLURMLET_RPM"])

@@ -1,7 +1,8 @@
 """The shell blocks of the user pages that say "run: node", on a machine that boots with our package and Slurm. First
-those of docs/how-to/service.md, which give it a credential; the last of docs/tutorials/first-node.md takes it out of the
-cluster."""
+those of docs/how-to/install-nodes.md, which give it a credential; those of docs/how-to/uninstall.md take it out of the
+cluster. The seconds of each page are printed at the end."""
 import sys
+import time
 
 import pytest
 from machine import SERVER
@@ -13,7 +14,7 @@ sys.path.insert(0, str(repository() / "scripts/docs"))
 import blocks  # noqa: E402
 import markdown  # noqa: E402
 
-FIRST, LAST = "docs/how-to/service.md", "docs/tutorials/first-node.md"
+FIRST, LAST = "docs/how-to/install-nodes.md", "docs/how-to/uninstall.md"
 PAGES = sorted({markdown.name(block.page) for block in blocks.every() if block.where == "node"},
                key=lambda name: (name != FIRST, name == LAST, name))
 
@@ -33,7 +34,8 @@ def the_machine(new_node, image):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_blocks_of_a_page(page, node):
+def test_the_blocks_of_a_page(page, node, timing):
+    began = time.monotonic()
     for block in blocks.of_page(repository() / page):
         if block.where != "node":
             continue
@@ -43,3 +45,4 @@ def test_the_blocks_of_a_page(page, node):
         assert status == block.exit_code, f"{block.name}: {said}"
     if page == FIRST:
         node.machine.run("slurmlet", "wait-registered", "--timeout=120")
+    timing(f"{page}: its blocks run", time.monotonic() - began)

@@ -92,7 +92,7 @@ def test_leave_while_a_job_runs(node):
     status, said = node.machine.attempt("slurmlet", "leave")
     print(said)
     assert status == 1
-    assert_shown("tutorials/first-node.md", "slurmlet leave", said, [(node.name, DOCUMENTED), (job, "17")])
+    assert_shown("how-to/uninstall.md", "slurmlet leave", said, [(node.name, DOCUMENTED), (job, "17")])
     shown = node.daemon()
     assert (shown["ActiveState"], shown["UnitFileState"]) == ("inactive", "disabled")
     assert state() == "RUNNING"

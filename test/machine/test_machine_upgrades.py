@@ -115,7 +115,7 @@ def test_daemon_first(node, timing):
 
 
 def test_then_the_operator(node, timing):
-    """As docs/how-to/operator.md has it: stopped before, rights by init after."""
+    """As docs/how-to/upgrade.md has it: stopped before, rights by init after."""
     node.machine.run("systemctl", "stop", "slurmlet-operator")
     change(node, timing, "new", "slurmlet-operator")
     status, said = node.machine.attempt("slurmlet-operator", "init", f"--kubeconfig={ADMIN}")

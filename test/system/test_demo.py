@@ -1,10 +1,14 @@
-"""`./dev demo` is the first thing that people run."""
+"""`./dev demo` is the first thing that people run, and README and the tutorial show what it prints."""
+import re
 import subprocess
 import sys
 
 import pytest
 
 from harness.api import repository
+from harness.documents import printed_in_order
+
+WHAT_IT_PRINTS = re.compile(r"(?ms)^<!-- not run: what the demo prints; .*? -->\n```\n(.*?)^```")
 
 
 @pytest.mark.slow
@@ -18,3 +22,8 @@ def test_demo_runs_to_its_end(timing):
                   "scaled from 0 to 1 Machines", "slurmlet: scale-down", "scaled from 1 to 0 Machines",
                   "everything it started has ended"):
         assert shown in done.stdout, shown
+    for page in ("README.md", "docs/tutorials/demo.md"):
+        parts = WHAT_IT_PRINTS.findall((repository() / page).read_text())
+        assert parts, page
+        for part in parts:
+            assert printed_in_order(part, done.stdout) == [], page

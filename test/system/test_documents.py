@@ -1,16 +1,20 @@
 """The shell blocks of the user pages that say "run: cluster", page by page in their order, in a copy of the repository:
 a real control plane of their own, a real Slurm with one node, slurmlet beside it, a Machine by Cluster API's CRD.
-systemctl is a script that does nothing: there is no service here (test/machine has one)."""
+systemctl is a script that does nothing: there is no service here (test/machine has one). The pages that need
+slurmlet-operator have it. The seconds of each page are printed at the end."""
 import os
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
-from harness.api import repository
+from harness.api import node_path, repository
 from harness.control_plane import BINARY as CONTROL_PLANE, ControlPlane
-from harness.operator_site import HOOK, MACHINES, OPERATOR, Machines, request_certificate
+from harness.daemon import Slurmlet
+from harness.operator_site import (HOOK, INTERVAL, MACHINES, OPERATOR, RECORD, Machines, operator_account,
+                                   request_certificate)
 from harness.rig import Rig, wait_until
 
 sys.path.insert(0, str(repository() / "scripts/docs"))
@@ -19,7 +23,10 @@ import markdown  # noqa: E402
 
 pytestmark = pytest.mark.slow
 NODE = "hpc-x7k2p"  # as in docs/
-PAGES = sorted({markdown.name(block.page) for block in blocks.every() if block.where == "cluster"})
+LAST = "docs/how-to/uninstall.md"
+NEED_OPERATOR = ("docs/how-to/drain-by-cordon.md", "docs/how-to/remove-machines.md")
+PAGES = sorted({markdown.name(block.page) for block in blocks.every() if block.where == "cluster"},
+               key=lambda name: (name == LAST, name))
 DAEMONSETS = "/apis/apps/v1/namespaces/default/daemonsets"
 
 
@@ -105,14 +112,32 @@ def what_the_pages_take_for_granted(own_plane, node, work):
     machines.end()
 
 
+@pytest.fixture(name="operator")
+def operator_where_a_page_needs_it(request, own_plane, node, tmp_path):
+    if request.node.callspec.params["page"] not in NEED_OPERATOR:
+        yield None
+        return
+    kubeconfig = operator_account(own_plane).kubeconfig(tmp_path)
+    with Slurmlet(tmp_path / "operator", [
+            f"--kubeconfig={kubeconfig}", f"--slurm-conf={node.slurm.conf_path}", f"--interval={INTERVAL}s",
+            *([f"--slurm-bin-dir={node.slurm.bin_dir}"] if node.slurm.bin_dir else []), "--metrics-address="],
+            program=OPERATOR) as running:
+        yield running
+        print("--- slurmlet-operator's log\n" + running.output()[-3000:])
+    own_plane.admin.merge(node_path(NODE), {"metadata": {"annotations": {RECORD: None}}})
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_the_blocks_of_a_page(page, own_plane, node, known, tmp_path):
+def test_the_blocks_of_a_page(page, own_plane, node, known, operator, tmp_path, timing):
     desk = Desk(own_plane, node, tmp_path)
     prepare(page, desk)
+    began = time.monotonic()
     for block in blocks.of_page(repository() / page):
         if block.where == "cluster":
             desk.run(block, known)
+    timing(f"{page}: its blocks run", time.monotonic() - began)
     after(page, desk)
+
 
 
 def prepare(page, desk):
@@ -125,7 +150,7 @@ def prepare(page, desk):
 
 def after(page, desk):
     """What a page leaves to the next."""
-    if page == "docs/how-to/metal3.md":
+    if page in ("docs/how-to/remove-machines.md", "docs/how-to/drain-by-cordon.md"):
         desk.node.slurm.reset(NODE)
     if page == "docs/how-to/keep-pods-off.md":
         subprocess.run(["kubectl", "delete", "-k", "deploy/admission"], cwd=desk.directory, env={**os.environ, **desk.environment},

@@ -52,7 +52,7 @@ def test_it_prints_what_sinfo_does(shared_rig, idle_slurm, which):
     wait_until(lambda: row(rig, which)["DRAIN"] == "Draining" and row(rig, which)["CPUS-USED"] == "1",
                what="the drain")
     busy = row(rig, which)
-    # An answer about one node calls all or part of it allocated (docs/explanation/conditions.md).
+    # An answer about one node calls all or part of it allocated (docs/reference/conditions.md).
     assert busy["STATE"] in ("MIXED+DRAIN", "ALLOCATED+DRAIN")
     assert (busy["GPUS-USED"], busy["JOBS"]) == ("1", "1")
     assert busy["REASON"].startswith("bad dimm in slot 3")

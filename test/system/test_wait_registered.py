@@ -104,7 +104,7 @@ def test_tells_the_request_that_waits_for_approval(bootstrap_rig, strict_plane, 
     assert f"is not registered after 0s: waiting for approval of {name}" in done.stderr
     names = [(rig.name, "hpc-x7k2p")]
     done = run_beside(rig, "wait-registered", "--timeout=1")
-    assert_shown("tutorials/first-node.md", "slurmlet wait-registered --timeout=1", done.stderr, names)
+    assert_shown("how-to/install-nodes.md", "slurmlet wait-registered --timeout=1", done.stderr, names)
     done = run_beside(rig, "status")
     assert done.returncode == 1
     assert f"kubectl certificate approve {name}" in done.stdout

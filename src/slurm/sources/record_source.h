@@ -3,9 +3,10 @@
 // This node's state by the annotation slurmlet.io/record of its own Node, where slurmlet-operator
 // writes it (published_record.h). Nobody is queried: the text is handed in as the watch reports it.
 //
-// When a record counts, and when slurmctld is queried in its place: docs/how-to/operator.md,
-// Records. One that is too old because slurmctld itself fails is an answer, as long as the operator
-// goes on to say so: whoever queried slurmctld instead would make it worse.
+// When a record counts, and when slurmctld is queried in its place:
+// docs/explanation/slurm-state.md, Records. One that is too old because slurmctld itself fails is
+// an answer, as long as the operator goes on to say so: whoever queried slurmctld instead would
+// make it worse.
 //
 // Not thread-safe.
 

@@ -4,6 +4,7 @@ A document shows a command as a fenced block that begins with "$ " and the comma
 machine to machine (times, process IDs, UUIDs, addresses, names of requests) is made equal on both sides;
 every other word has to be there as it is."""
 import re
+import socket
 
 from harness.api import repository
 
@@ -48,3 +49,31 @@ def assert_shown(document, command, printed, names=(), number=0):
     assert re.fullmatch(pattern, "\n".join(real) + "\n"), (
         f"docs/{document} shows another output of: {command}\n--- the document\n" +
         "\n".join(documented) + "\n--- the program\n" + "\n".join(real))
+
+
+# Of a line that another machine prints otherwise: times, numbers, names of machine, system and kernel.
+_DIFFERS = [(r"\x1b\[[0-9;]*m", ""), (r"\w{3}, \d\d \w{3} \d{4} [\d:]{8} \+\d{4}", ""),
+            (r"  \(its times left out\)", ""), (r"(?<=\s)\d{1,3}(\.\d{1,3}){3}(?=\s)", "ADDRESS"),
+            (r"\S+ GNU/Linux.* slurm://", "SYSTEM slurm://"), (r"\bUbuntu .* slurm://", "SYSTEM slurm://"), (r"\d+", "N")]
+
+
+def _line(text):
+    for pattern, word in _DIFFERS:
+        text = re.sub(pattern, word, text)
+    return " ".join(text.split())
+
+
+def printed_in_order(documented, printed):
+    """The lines of the document that the program does not print after those before them. "…" stands for any lines; the
+    host of the demo is called vm in the documents."""
+    host = socket.gethostname().split(".")[0].lower()
+    lines = [_line(line) for line in re.sub(rf"(?<![\w-]){re.escape(host)}(?![\w-])", "vm", printed).splitlines()]
+    missing, at = [], 0
+    for line in map(_line, documented.splitlines()):
+        if line in ("", "…"):
+            continue
+        if line in lines[at:]:
+            at = lines.index(line, at) + 1
+        else:
+            missing.append(line)
+    return missing
