@@ -78,6 +78,12 @@ class Desk:
         self.environment = {"PATH": f"{programs}:{slurm}/usr/sbin:/usr/bin:/bin", "HOME": str(directory),
                             "KUBECONFIG": str(plane.admin_kubeconfig), "SLURM_CONF": str(node.slurm.conf_path)}
 
+    def rejects_the_pod(self):
+        """The API server takes a new policy up from a watch."""
+        done = subprocess.run(["kubectl", "create", "--dry-run=server", "-f", "pod.yaml"], cwd=self.directory,
+                              env=self.environment, capture_output=True, check=False)
+        return done.returncode != 0
+
     def run(self, block, known):
         text = block.script(known)
         print(f"--- {block.name}\n{text}")
@@ -134,6 +140,8 @@ def test_the_blocks_of_a_page(page, own_plane, node, known, operator, tmp_path, 
     began = time.monotonic()
     for block in blocks.of_page(repository() / page):
         if block.where == "cluster":
+            if "pod.yaml" in block.text:
+                wait_until(desk.rejects_the_pod, what="the policy of the page")
             desk.run(block, known)
     timing(f"{page}: its blocks run", time.monotonic() - began)
     after(page, desk)
