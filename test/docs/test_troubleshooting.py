@@ -65,11 +65,11 @@ def test_what_no_program_prints_is_found(literals):
 
 
 def subjects():
-    """Of the rows {"subject", [&] … of both commands."""
+    """Of the rows {"subject", [&] … of both commands, and add_rights("subject", …."""
     found = {"configuration"}
     for path in ("cli/check/check_command.cpp", "operator/check.cpp"):
         text = sources.without_includes(sources.SOURCES / path)
-        found |= set(re.findall(r'\{\s*"([\w. ]+)",\s*\[', text))
+        found |= set(re.findall(r'(?:\{\s*|add_rights\()"([\w. ]+)",\s*[\[n]', text))
         for place in re.findall(r"constexpr Place k\w+\{([^}]*)\}", text):
             found |= set(re.findall(r'"([^"]*)"', place)[:2])
     return found
