@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.autoscaling import FLAGS, make_scaled
 from harness.metric_names import samples
 from harness.operator_site import Site
 from harness.rig import wait_until
 from slurmcluster.config import free_ports
 from test_autoscaling import (a_pool_of_one_to_three, autoscaling_account, cluster_api, drained, end, hosts,  # noqa: F401
-                              idle, live, make, marked, replicas, start, start_held, start_slurm, submit,
-                              wait_states, whole)
+                              idle, live, marked, replicas, start, start_slurm, submit, wait_states, whole)
 
 LONG = 60  # seconds: several lists of jobs
 
@@ -28,7 +28,7 @@ def test_slurmctld_away_for_a_minute(cluster_api, pool):  # noqa: F811
     wait_until(lambda: idle(slurm) == "3", what="three machines")
     jobs = whole(slurm, gate, 2)
     wait_states(slurm, jobs, ("RUNNING", "0:0"))
-    one = site.start("--autoscale", "--machine-cluster=default/c1", "--leader-elect=false")
+    one = site.start(*FLAGS)
     wait_until(lambda: drained(slurm) == 1 or replicas(cluster_api, name) == 2, what="the third to go")
     wait_until(lambda: len(cluster_api.machines()) == 2, what="two Machines")
     slurm.daemon("stop", "slurmctld")
@@ -57,7 +57,7 @@ def test_jobs_that_slurm_hides_are_not_an_empty_queue(plane, cluster_api, hosts,
     directory = Path(tempfile.mkdtemp(prefix="hidden", dir="/tmp"))
     directory.chmod(0o755)
     gate = directory / "gate"
-    make(cluster_api, "hidden", 1, 4)
+    make_scaled(cluster_api, "hidden", 1, 4)
     cluster_api.scale("hidden", 2)
     site = Site(plane, slurm, autoscaling_account, directory)
     [port] = free_ports(1)
@@ -66,8 +66,7 @@ def test_jobs_that_slurm_hides_are_not_an_empty_queue(plane, cluster_api, hosts,
         running = whole(slurm, gate, 1)
         wait_states(slurm, running, ("RUNNING", "0:0"))
         waiting = submit(slurm, gate, "-N3", "-n3", "--exclusive")
-        one = site.start("--autoscale", "--machine-cluster=default/c1", "--leader-elect=false",
-                         f"--metrics-address=127.0.0.1:{port}", user="nobody")
+        one = site.start(*FLAGS, f"--metrics-address=127.0.0.1:{port}", user="nobody")
         wait_until(lambda: "autoscaling: the jobs are not known: Slurm hides what is not its own from user nobody "
                    "(PrivateData=jobs)" in one.output(), what="the words")
         site.wait_dumps("dyn0", 10)  # longer than idle-after

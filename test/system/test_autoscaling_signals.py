@@ -93,7 +93,14 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
         assert set(states(slurm, [job]).values()) == {("RUNNING", "0:0")}
         gate.touch()
         wait_states(slurm, [job], ("COMPLETED", "0:0"))
+        hosts.booting = False
+        annotate(cluster_api, "workers", {"slurmlet.io/boot-timeout": "1s"})
+        cluster_api.scale("workers", 2)
+        wait_until(lambda: of_machines()[1:] == [2, 6, 1], what=lambda: f"a late machine: {of_machines()}")
+        hosts.booting = True
+        wait_until(lambda: of_machines()[1:] == [2, 6, 0], what=lambda: f"none: {of_machines()}")
     finally:
+        hosts.booting = True
         end(cluster_api, site, slurm, gate, "workers")
 
 

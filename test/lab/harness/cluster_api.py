@@ -165,6 +165,7 @@ class ClusterAPI(Program):
         for kind in "clusters", "machinedeployments", "machinesets", "machines":  # nobody is left to remove them
             for item in self.api.get(f"{CORE}/{kind}")["items"]:
                 self.api.merge(f"{CORE}/{kind}/{item['metadata']['name']}", {"metadata": {"finalizers": None}})
+        self.api.delete(f"/api/v1/namespaces/default/secrets/{CLUSTER}-kubeconfig")
         for crd in self.crds:
             self.api.delete(f"{CRDS}/{crd['metadata']['name']}")
         for crd in self.crds:
