@@ -126,7 +126,7 @@ Finding privileges_finding(const Options& options) {
     }
   }
   return check::error(
-      "are missing: no Machine is released",
+      "are missing: no Machine is released, or scaled",
       fmt::format("run it as {}, or: sacctmgr modify user {} set AdminLevel=Administrator",
                   privacy->slurm_user, self.name.empty() ? "USER" : self.name),
       slurm::hidden_text(*privacy, self));
