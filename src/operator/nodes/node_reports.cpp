@@ -77,7 +77,10 @@ void NodeReports::slurm_node(const std::string& slurm_node, const EventReason& r
   const auto names =
       slurm == nullptr ? std::vector<std::string>{} : claimants(nodes_.by_slurm(), *slurm);
   if (names.empty()) {
-    log::info(message);
+    const std::string subject = "Slurm node " + slurm_node;  // no Node's name has a space
+    if (std::exchange(messages_[subject], message) != message || !reason.warning) {
+      log::info(message);
+    }
     return;
   }
   node(*nodes_.find(names.front()), reason, message, now);

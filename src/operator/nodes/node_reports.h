@@ -52,7 +52,7 @@ class NodeReports {
   const SiteNodes& nodes_;
   const DumpedNodes& dump_;
   bool dry_run_;
-  std::map<std::string, std::string> messages_;                        // the last, by Node
+  std::map<std::string, std::string> messages_;                        // the last, by subject
   std::map<std::string, std::string> problems_{{"dump", "none yet"}};  // by subject
   std::uint64_t record_failures_ = 0;                                  // at the last dump
   Counters counters_;

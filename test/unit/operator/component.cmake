@@ -10,6 +10,7 @@ set(COMPONENT_TESTS
   machine_rules_test.cpp
   machine_sync_test.cpp
   manifests_test.cpp
+  node_reports_test.cpp
   operator_chance_test.cpp
   operator_loop_test.cpp
   options_test.cpp
