@@ -15,11 +15,12 @@ enum class WaitsFor : std::uint8_t {
   kUnknown,  // a reason that is not known here
 };
 
+// Or several that differ only in their id.
 struct PendingJob {
-  std::string id;
+  std::string id;  // of the first
   std::string reason;  // if it is not known
   WaitsFor waits_for = WaitsFor::kUnknown;
-  std::int64_t count = 1;  // elements of an array that may run at once
+  std::int64_t count = 1;  // of an array the elements that may run at once
   std::vector<std::string> partitions;
   std::int64_t nodes = 1, cpus = 1;  // at least; of one element
   std::int64_t cpus_per_node = 1;    // at least

@@ -104,7 +104,7 @@ void count_jobs(const slurm::JobQueue& queue, ScaleStatus& status) {
   status.unknown_reasons.clear();
   for (const auto& job : queue.pending) {
     if (job.waits_for == node::WaitsFor::kUnknown && status.unknown_reasons.size() < kMostReasons) {
-      ++status.unknown_reasons[job.reason];
+      status.unknown_reasons[job.reason] += job.count;
     }
     if (job.waits_for != node::WaitsFor::kNodes) {
       continue;

@@ -42,8 +42,8 @@ struct ScaleStatus {
   bool on = false;
   std::map<std::string, PartitionStatus> partitions;
   std::vector<Group> groups;
-  std::size_t too_large = 0;
-  std::map<std::string, std::size_t> unknown_reasons;
+  std::int64_t too_large = 0;
+  std::map<std::string, std::int64_t> unknown_reasons;
   std::uint64_t ups = 0, downs = 0, failures = 0;
   std::string problem;
 };

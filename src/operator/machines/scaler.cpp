@@ -316,10 +316,10 @@ void Scaler::evaluate(Now now, const Site& site) {
     ++may_add;
   }
   const ScaleRulings rulings = rule_scale(groups, facts_.jobs.pending, may_add);
-  if (status_.too_large != rulings.too_large.size() && !rulings.too_large.empty()) {
+  if (status_.too_large != rulings.too_large_jobs && !rulings.too_large.empty()) {
     log::warning("autoscaling: no machine can hold job " + joined(rulings.too_large));
   }
-  status_.too_large = rulings.too_large.size();
+  status_.too_large = rulings.too_large_jobs;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ScaleGroup& group = groups[i];
     const ScaleRuling& ruling = rulings.groups[i];

@@ -302,6 +302,7 @@ ScaleRulings rule_scale(const std::vector<ScaleGroup>& groups, const std::vector
   for (const PendingJob& job : jobs) {
     if (job.waits_for == node::WaitsFor::kNodes && !demand.add(job)) {
       out.too_large.push_back(job.id);
+      out.too_large_jobs += job.count;
     }
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {

@@ -72,7 +72,8 @@ struct ScaleRuling {
 
 struct ScaleRulings {
   std::vector<ScaleRuling> groups;     // in the order of the groups
-  std::vector<std::string> too_large;  // jobs that no machine can hold
+  std::vector<std::string> too_large;  // of jobs that no machine can hold, one of each kind
+  std::int64_t too_large_jobs = 0;
 };
 
 // `may_add`: machines that the rate allows now. Of those that another program scales, up to ten

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "slurm/answers/hostlist.h"
@@ -135,12 +136,16 @@ void take_tres(std::string_view list, PendingJob& job) {
   });
 }
 
+std::int64_t elements(const Row& row) {
+  return is_nothing(row[kTasks]) ? 1 : count_array(row[kTasks]);
+}
+
 PendingJob pending_job(const Row& row) {
   PendingJob job;
   job.id = row[kId];
   job.waits_for = waits_for(row[kReason]);
   job.reason = job.waits_for == WaitsFor::kUnknown ? std::string{row[kReason]} : "";
-  job.count = is_nothing(row[kTasks]) ? 1 : count_array(row[kTasks]);
+  job.count = elements(row);
   each_part(row[kPartitions], ',',
             [&job](std::string_view partition) { job.partitions.emplace_back(partition); });
   take_tres(row[kTres], job);
@@ -154,14 +159,28 @@ PendingJob pending_job(const Row& row) {
   return job;
 }
 
-bool take_line(std::string_view line, JobQueue& queue, bool& shows_sharing) {
+// What squeue prints behind JobID and ArrayTaskID, and where the first such job is in `pending`.
+using Alike = std::unordered_map<std::string_view, std::size_t>;
+
+// A long queue has few kinds of jobs: 100,000 of them take 30 MB one by one.
+void take_pending(std::string_view line, const Row& row, Alike& alike, JobQueue& queue) {
+  const auto rest = line.substr(static_cast<std::size_t>(row[kState].data() - line.data()));
+  const auto [found, is_new] = alike.try_emplace(rest, queue.pending.size());
+  if (is_new) {
+    queue.pending.push_back(pending_job(row));
+  } else {
+    queue.pending[found->second].count += elements(row);
+  }
+}
+
+bool take_line(std::string_view line, Alike& alike, JobQueue& queue, bool& shows_sharing) {
   const auto row = queue_row(line);
   if (!row || !number_value((*row)[kId]) || (*row)[kState].empty()) {
     return false;
   }
   shows_sharing = shows_sharing || (*row)[kShare] == "OK" || (*row)[kShare] == "YES";
   if ((*row)[kState] == "PENDING") {
-    queue.pending.push_back(pending_job(*row));
+    take_pending(line, *row, alike, queue);
     return true;
   }
   if (is_nothing((*row)[kOnNodes]) || (*row)[kState] == "REQUEUE_HOLD" ||
@@ -202,9 +221,10 @@ Result<JobQueue> read_queue(const CommandOutput& output) {
     return Error{Code::kInvalid, "squeue's output is truncated"};
   }
   JobQueue queue;
+  Alike alike;
   bool shows_sharing = false;
   for (const std::string_view line : split(output.out, '\n')) {
-    if (!trim(line).empty() && !take_line(line, queue, shows_sharing)) {
+    if (!trim(line).empty() && !take_line(line, alike, queue, shows_sharing)) {
       return Error{Code::kInvalid, "squeue's output cannot be parsed: \"" + excerpt(line) + "\""};
     }
   }

@@ -20,7 +20,7 @@ namespace slurmlet::slurm {
 node::WaitsFor waits_for(std::string_view reason);
 
 struct JobQueue {
-  std::vector<node::PendingJob> pending;
+  std::vector<node::PendingJob> pending;  // those that are alike as one
   std::set<std::string> nodes;  // with jobs that run, complete or are suspended
 };
 

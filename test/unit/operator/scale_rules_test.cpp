@@ -89,6 +89,7 @@ TEST(ScaleRules, AJobThatNoMachineCanHoldIsNoDemand) {
     const auto out = rule_scale({group(0)}, {one}, 100);
     EXPECT_EQ(out.groups[0].wanted, 0);
     EXPECT_EQ(out.too_large, std::vector<std::string>{"7"});
+    EXPECT_EQ(out.too_large_jobs, 1);
   }
   auto unknown = group(0);
   unknown.size.reset();
