@@ -197,6 +197,13 @@ def reasons():
     return found
 
 
+def fix_of_word(word, has_section):
+    if word in has_section:
+        name = f"SlurmNodeState{sources.camel_case(word)}"
+        return f"[{name}](#{name.lower()})"
+    return {"POWERING_UP": "wait", "FUTURE": "[SlurmFuture](#slurmfuture)"}.get(word, "`scontrol update nodename=NAME state=power_up`")
+
+
 def conditions():
     core, further = (sources.rows("node/state_conditions.cpp", name) for name in ("kCore", "kFurther"))
     tabled = {sources.strings(row)[1] for row in core} | set(ready_by_slurm()) | {reason for reason, *_ in failures()}
@@ -227,7 +234,9 @@ def conditions():
         out += f"Fix: {entry['do']}.\n\n" if "do" in entry else ""
     out += ("## Ready with readyFollows: slurm\n\nWith `node.readyFollows: slurm`, `Ready` is also False while Slurm reports one "
             "of these.\n\n")
-    out += table(("Reason", "Slurm's word"), [(code(name), word) for name, word in sorted(ready_by_slurm().items())])
+    has_section = {sources.strings(row)[0] for row in core}
+    out += table(("Reason", "Slurm's word", "Fix"), [
+        (code(name), word, fix_of_word(word, has_section)) for name, word in sorted(ready_by_slurm().items())])
     out += ("## Why Slurm's conditions are Unknown\n\nThe conditions `SlurmNodeState…` are then `Unknown`. Jobs run on. The message "
             "has the cause, the fix and the last known state with its time. The next answer of slurmctld ends it.\n\n")
     for reason, what, fix in failures():
