@@ -147,7 +147,8 @@ $ diff <(kubectl get node hpc-x7k2p -o json | jq -S .metadata.labels) <(slurmlet
 def commands():
     out = "# Commands\n\n" + MADE.format("the programs' --help")
     out += ("Use this when you look for a command's arguments or its exit codes. [What they print](../tutorials/first-node.md). "
-            "`slurmlet` alone is the daemon. Pass the `--config` and the environment variables that the unit sets.\n\n")
+            "`slurmlet` alone is the daemon. Pass the `--config` and the environment variables that the unit sets. On a machine: "
+            "`man slurmlet`, `man slurmlet-operator`, `man slurmlet.yaml`.\n\n")
     out += OF_COMMANDS
     usage = shown("slurmlet").split("Usage:\n", 1)[1].split("\n\n", 1)[0]
     names = [line.split()[1] for line in usage.splitlines() if re.match(r"  \S+ [a-z]", line)]
