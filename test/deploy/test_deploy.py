@@ -119,9 +119,9 @@ def test_every_alert_has_a_test_and_says_what_to_do(prometheus):
         assert rule["labels"]["severity"] in ("critical", "warning", "info"), name
 
 
-def test_the_readme_lists_the_alerts_by_severity(prometheus):
+def test_the_page_lists_the_alerts_by_severity(prometheus):
     listed = {(name, severity) for severity, names in re.findall(
-        r"^\| (critical|warning|info) \| (.*) \|$", (DEPLOY / "README.md").read_text(), re.M)
+        r"^\| (critical|warning|info) \| (.*) \|$", (DEPLOY.parent / "docs/how-to/alerting.md").read_text(), re.M)
         for name in names.split(", ")}
     assert listed == {(name, rule["labels"]["severity"]) for name, rule in alerts(prometheus)}
 

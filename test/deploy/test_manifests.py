@@ -55,11 +55,11 @@ PLAIN = [path for path in manifests() if is_plain(path)]
 CUSTOM = [path for path in manifests() if not is_plain(path)]
 
 
-def test_the_readme_takes_back_what_was_once_applied():
+def test_the_page_takes_back_what_was_once_applied():
     """kubectl apply deletes nothing: the binding that left the kustomization stays."""
     [binding] = documents(DEPLOY / "rbac/approve-client-csrs.yaml")
     assert f"kubectl delete clusterrolebinding {binding['metadata']['name']}`" in \
-        (DEPLOY / "README.md").read_text()
+        (DEPLOY.parent / "docs/how-to/certificates.md").read_text()
 
 
 def name_of(path):
