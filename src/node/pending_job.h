@@ -17,7 +17,7 @@ enum class WaitsFor : std::uint8_t {
 
 // Or several that differ only in their id.
 struct PendingJob {
-  std::string id;  // of the first
+  std::string id;      // of the first
   std::string reason;  // if it is not known
   WaitsFor waits_for = WaitsFor::kUnknown;
   std::int64_t count = 1;  // of an array the elements that may run at once

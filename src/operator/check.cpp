@@ -143,7 +143,8 @@ constexpr Place kOwn{"API server", "rights", "--kubeconfig", "kubectl apply -k d
 constexpr Place kManagement{"management", "rights there", "--management-kubeconfig",
                             "in that cluster: kubectl apply -k deploy/operator/management"};
 constexpr const char* kScaleFix =
-    "in the Machines' cluster: deploy/operator/rbac-autoscaling.yaml, as docs/how-to/autoscaling.md says";
+    "in the Machines' cluster: deploy/operator/rbac-autoscaling.yaml, as "
+    "docs/how-to/autoscaling.md says";
 
 // A connection with these settings; a problem with them is a finding of "credential".
 class Server {

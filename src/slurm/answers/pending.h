@@ -21,7 +21,7 @@ node::WaitsFor waits_for(std::string_view reason);
 
 struct JobQueue {
   std::vector<node::PendingJob> pending;  // those that are alike as one
-  std::set<std::string> nodes;  // with jobs that run, complete or are suspended
+  std::set<std::string> nodes;            // with jobs that run, complete or are suspended
 };
 
 CommandSpec queue_query(const ClientSettings& settings);
