@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "node/vocabulary.h"
 #include "slurm/answers/record_text.h"
 
 namespace slurmlet::op {
