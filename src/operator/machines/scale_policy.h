@@ -12,7 +12,7 @@ namespace slurmlet::op {
 
 struct ScalePolicy {
   std::set<std::string> partitions;  // whose queue counts
-  ScaledBy by = ScaledBy::kNobody;
+  ScaledBy by = ScaledBy::kNone;
   std::int64_t min = 0, max = 0;
   MachineSize size;  // 0: not said
   std::optional<std::set<std::string>> features;

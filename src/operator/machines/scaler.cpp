@@ -108,7 +108,7 @@ void Scaler::begin(Now now, const Site& site) {
   }
   for (auto& object : list ? *list : std::vector<kube::MachineDeployment>{}) {
     ScalePolicy policy = read_scale_policy(object.annotations);
-    if (object.deleting || (policy.by == ScaledBy::kNobody && policy.problem.empty() &&
+    if (object.deleting || (policy.by == ScaledBy::kNone && policy.problem.empty() &&
                             !unfinished.contains(name_of(object)))) {
       continue;
     }

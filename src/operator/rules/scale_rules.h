@@ -47,7 +47,7 @@ struct ScaleMachine {
 enum class ScaledBy : std::uint8_t {
   kQueue,
   kOther,   // another program; idle Machines are marked for it
-  kNobody,  // nothing is asked of us any more: what we have begun ends
+  kNone,  // nothing is asked of us any more: what we have begun ends
 };
 
 // A MachineDeployment with Machines for Slurm.

@@ -36,9 +36,9 @@ TEST(ScalePolicy, ReadsAnnotations) {
   EXPECT_TRUE(none.partitions.empty());
   EXPECT_EQ(none.problem, "");
   EXPECT_EQ(none.idle_after, minutes{10});
-  EXPECT_EQ(none.by, ScaledBy::kNobody);
+  EXPECT_EQ(none.by, ScaledBy::kNone);
   EXPECT_EQ(read_scale_policy({{"slurmlet.io/mark-idle", "true"}}).by, ScaledBy::kOther);
-  EXPECT_EQ(read_scale_policy({{"slurmlet.io/mark-idle", "false"}}).by, ScaledBy::kNobody);
+  EXPECT_EQ(read_scale_policy({{"slurmlet.io/mark-idle", "false"}}).by, ScaledBy::kNone);
   auto both = annotations();
   both["slurmlet.io/mark-idle"] = "true";
   EXPECT_EQ(read_scale_policy(both).by, ScaledBy::kOther);

@@ -229,7 +229,7 @@ TEST(ScaleRules, WhatIsNotScaledAnyMoreIsGivenBack) {
                               {.name = "leaving", .state = State::kLeaving},
                               {.name = "idle", .state = State::kIdle, .idle_for = minutes{20}},
                               {.name = "busy", .state = State::kInUse, .marked = true}});
-  given_back.by = ScaledBy::kNobody;
+  given_back.by = ScaledBy::kNone;
   given_back.partitions.clear();
   given_back.max = 0;
   const auto out = rule_scale({given_back}, {job(20)}, 100).groups[0];
