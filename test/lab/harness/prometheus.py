@@ -30,7 +30,7 @@ def check_metrics(text):
 
 
 class Prometheus(Program):
-    """Scrapes https://TARGET PATH for each (job, path) of `jobs`. Without `ca_file` the target's
+    """Scrapes https://TARGET PATH for each (job, path) of `jobs`; several targets: {label node: TARGET}. Without `ca_file` the target's
     certificate is not verified; without `token_file` it sends no credential."""
 
     def __init__(self, directory, target, jobs=(("slurmlet", "/metrics"),), token_file=None,
@@ -38,10 +38,12 @@ class Prometheus(Program):
         directory = pathlib.Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         tls = {"ca_file": str(ca_file)} if ca_file else {"insecure_skip_verify": True}
+        nodes = [{"targets": [target]}] if isinstance(target, str) else [
+            {"targets": [one], "labels": {"node": name}} for name, one in target.items()]
         scrapes = []
         for job, path in jobs:
             scrape = {"job_name": job, "scheme": "https", "metrics_path": path, "tls_config": tls,
-                      "static_configs": [{"targets": [target]}]}
+                      "static_configs": nodes}
             if token_file:
                 scrape["authorization"] = {"credentials_file": str(token_file)}
             scrapes.append(scrape)
