@@ -92,3 +92,16 @@ def test_a_browser_finds_what_is_broken(tmp_path, monkeypatch):
         server.shutdown()
     assert len(problems) == 2
     assert problems[0].startswith("picture: broken picture ") and problems[1].startswith("wide: 5")
+
+
+def opening(page):
+    """Its first text below the heading."""
+    lines = [line for line in page.read_text().split("\n") if line.strip() and not line.startswith(("#", "<!--"))]
+    return lines[0] if lines else ""
+
+
+def test_pages_say_first_when_they_are_used():
+    pages = [page for page in markdown.pages() if markdown.for_users(page)
+             and markdown.name(page).startswith(("docs/", "deploy/", "packaging/"))]
+    assert len(pages) > 30
+    assert [markdown.name(page) for page in pages if not opening(page).startswith("Use this when")] == []
