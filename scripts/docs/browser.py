@@ -3,7 +3,7 @@
 is looked for, no picture is broken, and no page is wider than a phone (390 px).
 
   scripts/docs/browser.py                     all checks
-  scripts/docs/browser.py PAGE FILE.png       a picture of a page at 390 px, such as docs/conditions/
+  scripts/docs/browser.py PAGE FILE.png       a picture of a page at 390 px, such as docs/how-to/operator/
 """
 import base64
 import functools
@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "build/docs/site"
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
 SEARCHES = {"NotReady": "troubleshooting", "MungeUnavailable": "conditions", "SlurmdDown": "alerts",
-            "slurmlet.io/drain-policy": "labels"}
+            "slurmlet.io/drain-policy": "labels", "cordon": "drain-by-cordon", "uninstall": "how-to/uninstall",
+            "CordonNotDrained": "events"}
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

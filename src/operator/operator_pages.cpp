@@ -50,7 +50,7 @@ void add_leftovers(const OperatorStatus& status, std::vector<MetricFamily>& out)
 
 void add_certificates(const OperatorStatus& status, std::vector<MetricFamily>& out) {
   out.push_back(gauge("slurmlet_operator_certificate_requests_waiting",
-                      "Certificate requests of nodes that nobody has decided yet.",
+                      "Certificate requests of nodes that wait for a decision.",
                       status.certificates_waiting));
   out.push_back(counter("slurmlet_operator_certificate_approvals_total",
                         "Certificate requests that were approved, by result.",
