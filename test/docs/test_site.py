@@ -1,4 +1,5 @@
 """The checks of ./dev docs can fail: each is shown what it has to find."""
+import re
 import sys
 from pathlib import Path
 
@@ -105,3 +106,14 @@ def test_pages_say_first_when_they_are_used():
              and markdown.name(page).startswith(("docs/", "deploy/", "packaging/"))]
     assert len(pages) > 30
     assert [markdown.name(page) for page in pages if not opening(page).startswith("Use this when")] == []
+
+
+def test_readme_names_the_releases_that_the_tests_have():
+    rows = dict(re.findall(r"(?m)^\| ([\w ,]+) \| (.*) \|$", (markdown.ROOT / "README.md").read_text().partition("## Tested with")[2]))
+    dev, crds = ((markdown.ROOT / path).read_text() for path in ("dev", "test/lab/crds/fetch.sh"))
+    [kubernetes] = re.findall(r"^OTHER_KUBERNETES=\((.*)\)", dev, re.M)
+    [slurm] = re.findall(r"(?m)^OTHER_SLURMS = (.*)$", (markdown.ROOT / "test/system/conftest.py").read_text())
+    for row, releases in (("Kubernetes", kubernetes.split()), ("Slurm", re.findall(r"[\d.]+", slurm)),
+                          ("Cluster API", re.findall(r"^\t+cluster-api \S+ v(\d+\.\d+)", crds, re.M)),
+                          ("CAPM3, Metal3", re.findall(r"^\t+metal3 \S+ v(\d+\.\d+)", crds, re.M))):
+        assert releases and [one for one in releases if one not in rows[row]] == [], row
