@@ -5,8 +5,7 @@
   scripts/docs/reference.py --check       says which are not current, and exits with 1 then
 
 The programs are SLURMLET_UNDER_TEST and the operator beside it, else those of build/release. Without them the two pages
-made from --help are left as they are. test/docs/test_reference.py is the test.
-"""
+made from --help are left as they are. test/docs/test_reference.py is the test."""
 import os
 import re
 import subprocess
@@ -37,6 +36,10 @@ def meanings(part, names):
     if problems:
         raise Missing("\n".join(problems))
     return known
+
+
+def text_of(page):
+    return yaml.safe_load(MEANINGS.read_text())["texts"][page]
 
 
 def cell(text):
@@ -120,36 +123,12 @@ def operator_settings():
     return out
 
 
-OF_COMMANDS = """## What they have in common
-
-- No command but `join` and `leave` needs root. As root `check` also says which files the unit's user cannot read.
-- `status`, `check` and `wait-registered` query the daemon at 127.0.0.1 and `endpoint.healthzPort` (not with 0).
-- They believe it only if root, the calling user or the owner of `stateDir` holds the port (`/proc/net/tcp`). Another holder is an
-  error with its uid and, for root, its pid.
-- `slurmlet status -o json` prints `GET /status` of the health port: stable keys (`src/status/daemon_status.h`), no secrets, no
-  jobs, for every local user.
-- `slurmlet check -o json` prints `{version, node, errors, warnings, findings: [{subject, severity, found, cause, fix}]}`.
-- `check` writes nothing, and ends within 20 seconds whatever hangs. It sends slurmctld one query (none while it has a valid record
-  of slurmlet-operator), and the API server some two dozen small ones (`SelfSubjectAccessReview`s).
-- A daemon that does not run is an error of `check` where its unit is enabled.
-
-`print-node` prints the Node as the daemon would write it. With kubectl, what differs from the Node that is there:
-
-<!-- not run: kubectl is not on the machine; test/machine/test_machine_life.py compares both -->
-```
-$ slurmlet print-node | jq -r '.status.conditions[] | "\\(.type) \\(.status) \\(.reason)"'
-$ diff <(kubectl get node hpc-x7k2p -o json | jq -S .metadata.labels) <(slurmlet print-node | jq -S .metadata.labels)
-```
-
-"""
-
-
 def commands():
     out = "# Commands\n\n" + MADE.format("the programs' --help")
     out += ("Use this when you look for a command's arguments or its exit codes. [What they print](../tutorials/first-node.md). "
             "`slurmlet` alone is the daemon. Pass the `--config` and the environment variables that the unit sets. On a machine: "
             "`man slurmlet`, `man slurmlet-operator`, `man slurmlet.yaml`.\n\n")
-    out += OF_COMMANDS
+    out += text_of("commands") + "\n"
     usage = shown("slurmlet").split("Usage:\n", 1)[1].split("\n\n", 1)[0]
     names = [line.split()[1] for line in usage.splitlines() if re.match(r"  \S+ [a-z]", line)]
     for name in names:
@@ -199,10 +178,8 @@ def reasons():
 
 
 def fix_of_word(word, has_section):
-    if word in has_section:
-        name = f"SlurmNodeState{sources.camel_case(word)}"
-        return f"[{name}](#{name.lower()})"
-    return {"POWERING_UP": "wait", "FUTURE": "[SlurmFuture](#slurmfuture)"}.get(word, "`scontrol update nodename=NAME state=power_up`")
+    name = f"SlurmNodeState{sources.camel_case(word)}"
+    return f"[{name}](#{name.lower()})" if word in has_section else {"POWERING_UP": "wait", "FUTURE": "[SlurmFuture](#slurmfuture)"}.get(word, "`scontrol update nodename=NAME state=power_up`")
 
 
 def conditions():
@@ -236,8 +213,8 @@ def conditions():
     out += ("## Ready with readyFollows: slurm\n\nWith `node.readyFollows: slurm`, `Ready` is also False while Slurm reports one "
             "of these.\n\n")
     has_section = {sources.strings(row)[0] for row in core}
-    out += table(("Reason", "Slurm's word", "Fix"), [
-        (code(name), word, fix_of_word(word, has_section)) for name, word in sorted(ready_by_slurm().items())])
+    out += table(("Reason", "Slurm's word", "Fix"), [(code(name), word, fix_of_word(word, has_section))
+                                                     for name, word in sorted(ready_by_slurm().items())])
     out += ("## Why Slurm's conditions are Unknown\n\nThe conditions `SlurmNodeState…` are then `Unknown`. Jobs run on. The message "
             "has the cause, the fix and the last known state with its time. The next answer of slurmctld ends it.\n\n")
     for reason, what, fix in failures():
@@ -267,19 +244,6 @@ def events():
 # -- labels ----------------------------------------------------------------------
 
 
-OF_LABELS = """## How names are escaped
-
-A name of Slurm that is no valid label, or begins with `x_`, becomes `x_` + escaped + `_x`. `_` becomes `__`. Another byte outside
-`[A-Za-z0-9.-]` becomes `_` and two hexadecimal digits. Partition `long*` is `partition.slurmlet.io/x_long_2A_x`. An overlong name
-is cut and ends in `_h`, 16 such digits and `x`.
-
-- `node.slurmLabels` chooses the labels by kind: `cluster`, `version`, `partitions`, `features`, `gpu`.
-- Obsolete labels are removed once Slurm has reported.
-- `node.labels` cannot set slurmlet.io labels.
-- Foreign text in annotations is one line, at most 1 KiB, without control or bidirectional characters.
-"""
-
-
 def labels():
     names = {name: text for name, text in sources.vocabulary().items()
              if ("/" in text and "://" not in text and name not in ("kDomainPrefix", "kGenericGpu")) or name == "kLabelType"}
@@ -290,7 +254,7 @@ def labels():
         rows = [(code(known[name].get("name", text)), known[name]["of"], known[name]["by"], known[name]["means"])
                 for name, text in names.items() if kind in known[name]["kind"].split(", ")]
         out += f"## {title}\n\n" + table(("Name", "On", "Written by", "Meaning"), sorted(rows))
-    return out + OF_LABELS
+    return out + text_of("labels")
 
 
 # -- metrics, alerts -------------------------------------------------------------
