@@ -123,14 +123,11 @@ void count_nodes(const SlurmNodes& nodes, ScaleStatus& status) {
   for (const auto& [name, slurm] : nodes) {
     const bool idle = is_idle(slurm);
     const bool allocated = slurm.state.base == "ALLOCATED" || slurm.state.base == "MIXED";
-    const auto record = idle || allocated ? slurm::read_record_text(slurm.text)
-                                          : Result<node::SlurmNodeRecord>{Error{}};
-    if (!record) {
-      continue;
-    }
-    for (const auto& partition : record->partitions) {
-      if (const auto found = status.partitions.find(partition); found != status.partitions.end()) {
-        ++(idle ? found->second.idle : found->second.allocated);
+    for (const auto& partition : slurm.partitions) {
+      const auto found = status.partitions.find(partition);
+      if (found != status.partitions.end()) {
+        found->second.idle += idle ? 1 : 0;
+        found->second.allocated += allocated ? 1 : 0;
       }
     }
   }

@@ -154,7 +154,9 @@ void Scaler::learn(const Deployment& deployment, const std::vector<const SlurmNo
   group.features = policy.features.value_or(known.features);
 }
 
-ScaleGroup Scaler::group(const Deployment& deployment, const Site& site, WallTime now) {
+ScaleGroup Scaler::group(const Deployment& deployment,
+                         const std::vector<const kube::Machine*>& machines, const Site& site,
+                         WallTime now) {
   const auto& [object, policy] = deployment;
   ScaleGroup out{.name = name_of(object),
                  .by = policy.by,
@@ -167,13 +169,9 @@ ScaleGroup Scaler::group(const Deployment& deployment, const Site& site, WallTim
                  .idle_after = policy.idle_after,
                  .machines = {}};
   std::vector<const SlurmNode*> slurm;
-  for (const auto& [key, machine] : site.machines.machines().all()) {
-    if (machine.deleted_at || machine.deployment != object.name ||
-        machine.namespace_name != object.namespace_name) {
-      continue;
-    }
-    const MachinePlace place = site.machines.place(machine, site.nodes, site.dump);
-    out.machines.push_back(scale_machine(machine, place, facts_, policy, now));
+  for (const kube::Machine* machine : machines) {
+    const MachinePlace place = site.machines.place(*machine, site.nodes, site.dump);
+    out.machines.push_back(scale_machine(*machine, place, facts_, policy, now));
     slurm.insert(slurm.end(), place.slurm.begin(), place.slurm.end());
   }
   learn(deployment, slurm, out);
@@ -297,8 +295,14 @@ void Scaler::evaluate(Now now, const Site& site) {
   forget_queue();
   std::vector<ScaleGroup> groups;
   const auto failures = status_.failures;
+  std::map<std::string, std::vector<const kube::Machine*>> machines;  // by MachineDeployment
+  for (const auto& [key, machine] : site.machines.machines().all()) {
+    if (!machine.deleted_at && !machine.deployment.empty()) {
+      machines[machine.namespace_name + "/" + machine.deployment].push_back(&machine);
+    }
+  }
   for (const auto& deployment : deployments_) {
-    ScaleGroup one = group(deployment, site, now.wall);
+    ScaleGroup one = group(deployment, machines[name_of(deployment.object)], site, now.wall);
     if (!one.size && !one.partitions.empty()) {
       report(deployment, true,
              "is not scaled up: what one machine brings is not known; set the annotation "

@@ -62,7 +62,8 @@ class Scaler {
   void begin(Now now, const Site& site);
   static std::set<std::string> begun(const Site& site);
   void evaluate(Now now, const Site& site);
-  ScaleGroup group(const Deployment& deployment, const Site& site, WallTime now);
+  ScaleGroup group(const Deployment& deployment, const std::vector<const kube::Machine*>& machines,
+                   const Site& site, WallTime now);
   void learn(const Deployment& deployment, const std::vector<const SlurmNode*>& slurm,
              ScaleGroup& group);
   void execute(const Deployment& deployment, const ScaleGroup& group, const ScaleRuling& ruling,
