@@ -36,16 +36,19 @@ node::NodePatch patch_of(const KubeNode& node, const SleepRuling& ruling, WallTi
 
 SteadyTime SleepingMachines::step(Now now, const SiteNodes& nodes, const DumpedNodes& dump,
                                   const Machines& machines) {
-  const auto is_asleep = [&](const std::string& key) {
-    const auto found = machines.find(key);
-    return found != machines.end() && found->second.sleeping && !found->second.deleted_at;
+  const auto is_asleep = [](const kube::Machine& machine) {
+    return machine.sleeping && !machine.deleted_at;
   };
-  std::erase_if(seen_at_, [&](const auto& entry) { return !is_asleep(entry.first); });
-  failed_.retain(is_asleep);
+  const auto is_known = [&](const std::string& key) {
+    const auto found = machines.find(key);
+    return found != machines.end() && is_asleep(found->second);
+  };
+  std::erase_if(seen_at_, [&](const auto& entry) { return !is_known(entry.first); });
+  failed_.retain(is_known);
   int calls = kMostCalls;
   SteadyTime next = kNever;
   for (const auto& [key, machine] : machines) {
-    if (!is_asleep(key)) {
+    if (!is_asleep(machine)) {  // nearly all, at each turn
       continue;
     }
     // A dump from before the mark shows the node as in service.
