@@ -10,6 +10,7 @@
 #include "base/child_limits.h"
 #include "base/host_name.h"
 #include "base/log.h"
+#include "base/process_memory.h"
 #include "base/result.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -225,6 +226,7 @@ void Process::run(Signals& signals, const status::Notifier& notifier,
 }
 
 Status run_with(Options options) {
+  tune_allocator();  // else each answer of squeue leaves its size behind
   protect_own_memory();
   log::set_level(options.log_level);
   const status::ManagerEnvironment manager = status::take_manager_environment();

@@ -10,7 +10,7 @@ namespace slurmlet::op {
 namespace {
 
 constexpr int kMostCalls = 2;
-constexpr Duration kNextSleepers = std::chrono::seconds{1};
+constexpr Duration kNextLook = std::chrono::seconds{1};  // each is at all Machines
 
 const node::ObservedCondition* asleep(const KubeNode& node) {
   const auto found = std::ranges::find_if(
@@ -36,6 +36,10 @@ node::NodePatch patch_of(const KubeNode& node, const SleepRuling& ruling, WallTi
 
 SteadyTime SleepingMachines::step(Now now, const SiteNodes& nodes, const DumpedNodes& dump,
                                   const Machines& machines) {
+  if (now.steady < look_at_) {
+    return look_at_;
+  }
+  look_at_ = now.steady + kNextLook;
   const auto is_asleep = [](const kube::Machine& machine) {
     return machine.sleeping && !machine.deleted_at;
   };
@@ -48,7 +52,7 @@ SteadyTime SleepingMachines::step(Now now, const SiteNodes& nodes, const DumpedN
   int calls = kMostCalls;
   SteadyTime next = kNever;
   for (const auto& [key, machine] : machines) {
-    if (!is_asleep(machine)) {  // nearly all, at each turn
+    if (!is_asleep(machine)) {
       continue;
     }
     // A dump from before the mark shows the node as in service.
@@ -63,7 +67,7 @@ SteadyTime SleepingMachines::step(Now now, const SiteNodes& nodes, const DumpedN
     if (!failed_.may_try(key, now.steady)) {
       next = std::min(next, failed_.not_before(key));
     } else if (calls == 0) {
-      next = now.steady + kNextSleepers;
+      next = look_at_;
     } else if (visit(machine, *node, *slurm, now)) {
       --calls;
     }

@@ -40,6 +40,7 @@ class SleepingMachines {
 
   SleepingContext context_;
   bool dry_run_;
+  SteadyTime look_at_{};
   std::map<std::string, SteadyTime> seen_at_;  // marked Machines
   KeyedBackoff failed_{std::chrono::seconds{10}, std::chrono::minutes{5}};
 };
