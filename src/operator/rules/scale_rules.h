@@ -46,8 +46,8 @@ struct ScaleMachine {
 // Who decides how many Machines a MachineDeployment has.
 enum class ScaledBy : std::uint8_t {
   kQueue,
-  kOther,   // another program; idle Machines are marked for it
-  kNone,  // nothing is asked of us any more: what we have begun ends
+  kOther,  // another program; idle Machines are marked for it
+  kNone,   // nothing is asked of us any more: what we have begun ends
 };
 
 // A MachineDeployment with Machines for Slurm.
