@@ -214,7 +214,7 @@ std::vector<const ScaleMachine*> idle(const ScaleGroup& group) {
 }
 
 const char* why_it_stays(const ScaleGroup& group, const ScaleMachine& machine) {
-  return machine.has_job                ? "a job has got in"
+  return machine.has_job                ? "a job is on it or names it"
          : !machine.may_go              ? "its Machine has to stay"
          : group.by == ScaledBy::kQueue ? "demand came back"
          : group.by == ScaledBy::kOther ? "another program scales its MachineDeployment"

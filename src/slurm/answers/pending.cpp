@@ -28,13 +28,14 @@ enum Field : std::size_t {
   kPerJob,
   kFeatures,
   kOnNodes,
+  kNamedNodes,
   kReason,
   kFields
 };
 // Between tabs, since an expression of features may have "|" and a reason ",".
 constexpr const char* kFormat =
-    "JobID:\t,ArrayTaskID:\t,State:\t,Partition:\t,MinCpus:\t,OverSubscribe:\t,tres-alloc:\t,"
-    "tres-per-node:\t,tres-per-job:\t,Feature:\t,NodeList:\t,Reason:\t";
+    "ArrayJobID:\t,ArrayTaskID:\t,State:\t,Partition:\t,MinCpus:\t,OverSubscribe:\t,tres-alloc:\t,"
+    "tres-per-node:\t,tres-per-job:\t,Feature:\t,NodeList:\t,ReqNodes:\t,Reason:\t";
 
 constexpr std::array<std::string_view, 6> kForNodes{
     "Resources",          "Priority",        "PartitionConfig",
@@ -136,8 +137,8 @@ void take_tres(std::string_view list, PendingJob& job) {
   });
 }
 
-std::int64_t elements(const Row& row) {
-  return is_nothing(row[kTasks]) ? 1 : count_array(row[kTasks]);
+std::int64_t elements(const Row& row, std::int64_t running) {
+  return is_nothing(row[kTasks]) ? 1 : count_array(row[kTasks], running);
 }
 
 PendingJob pending_job(const Row& row) {
@@ -145,7 +146,6 @@ PendingJob pending_job(const Row& row) {
   job.id = row[kId];
   job.waits_for = waits_for(row[kReason]);
   job.reason = job.waits_for == WaitsFor::kUnknown ? std::string{row[kReason]} : "";
-  job.count = elements(row);
   each_part(row[kPartitions], ',',
             [&job](std::string_view partition) { job.partitions.emplace_back(partition); });
   take_tres(row[kTres], job);
@@ -154,44 +154,101 @@ PendingJob pending_job(const Row& row) {
   job.cpus = std::max(job.cpus, job.cpus_per_node * job.nodes);
   job.gpus_per_node = gpus_of(row[kPerNode]);
   job.gpus = std::max({job.gpus, gpus_of(row[kPerJob]), job.gpus_per_node * job.nodes});
-  job.exclusive = row[kShare] == "NO";  // see read_queue()
+  job.exclusive = row[kShare] == "NO";  // see finish()
   job.features = is_nothing(row[kFeatures]) ? "" : std::string{row[kFeatures]};
   return job;
 }
 
-// What squeue prints behind JobID and ArrayTaskID, and where the first such job is in `pending`.
-using Alike = std::unordered_map<std::string_view, std::size_t>;
-
-// A long queue has few kinds of jobs: 100,000 of them take 30 MB one by one.
-void take_pending(std::string_view line, const Row& row, Alike& alike, JobQueue& queue) {
-  const auto rest = line.substr(static_cast<std::size_t>(row[kState].data() - line.data()));
-  const auto [found, is_new] = alike.try_emplace(rest, queue.pending.size());
-  if (is_new) {
-    queue.pending.push_back(pending_job(row));
-  } else {
-    queue.pending[found->second].count += elements(row);
-  }
+Error unreadable(std::string_view line) {
+  return {Code::kInvalid, "squeue's output cannot be parsed: \"" + excerpt(line) + "\""};
 }
 
-bool take_line(std::string_view line, Alike& alike, JobQueue& queue, bool& shows_sharing) {
+// Of one answer of squeue. Its lines must outlive it.
+class Reading {
+ public:
+  bool take(std::string_view line);
+  Result<JobQueue> finish();
+
+ private:
+  bool take_pending(std::string_view line, const Row& row, std::int64_t count);
+  bool add_nodes(std::string_view list);
+
+  JobQueue queue_;
+  // What squeue prints behind ArrayJobID and ArrayTaskID, and where the first such job is.
+  std::unordered_map<std::string_view, std::size_t> alike_;
+  std::unordered_map<std::string_view, std::int64_t> running_;  // elements, by array
+  std::vector<std::string_view> limited_;                       // pending arrays with "%"
+  bool shows_sharing_ = false;
+};
+
+bool Reading::add_nodes(std::string_view list) {
+  const auto names = expand_hostlist(list);
+  if (names) {
+    queue_.nodes.insert(names->begin(), names->end());
+  }
+  return names.has_value();
+}
+
+// A long queue has few kinds of jobs: 100,000 of them take 30 MB one by one.
+bool Reading::take_pending(std::string_view line, const Row& row, std::int64_t count) {
+  if (count <= 0) {
+    return true;
+  }
+  const auto rest = line.substr(static_cast<std::size_t>(row[kState].data() - line.data()));
+  const auto [found, is_new] = alike_.try_emplace(rest, queue_.pending.size());
+  if (!is_new) {
+    queue_.pending[found->second].count += count;
+    return true;
+  }
+  PendingJob job = pending_job(row);
+  job.count = count;
+  bool is_read = true;
+  // A job that names its nodes waits for these, however many others there are.
+  if (!is_nothing(row[kNamedNodes]) && job.waits_for == WaitsFor::kNodes) {
+    const auto names = expand_hostlist(row[kNamedNodes]);
+    is_read = names && add_nodes(row[kNamedNodes]);
+    job.waits_for = names && static_cast<std::int64_t>(names->size()) >= job.nodes
+                        ? WaitsFor::kOther
+                        : job.waits_for;
+  }
+  queue_.pending.push_back(std::move(job));
+  return is_read;
+}
+
+bool Reading::take(std::string_view line) {
   const auto row = queue_row(line);
   if (!row || !number_value((*row)[kId]) || (*row)[kState].empty()) {
     return false;
   }
-  shows_sharing = shows_sharing || (*row)[kShare] == "OK" || (*row)[kShare] == "YES";
+  shows_sharing_ = shows_sharing_ || (*row)[kShare] == "OK" || (*row)[kShare] == "YES";
   if ((*row)[kState] == "PENDING") {
-    take_pending(line, *row, alike, queue);
-    return true;
+    if ((*row)[kTasks].find('%') != std::string_view::npos) {
+      limited_.push_back(line);
+      return true;
+    }
+    return take_pending(line, *row, elements(*row, 0));
   }
   if (is_nothing((*row)[kOnNodes]) || (*row)[kState] == "REQUEUE_HOLD" ||
       (*row)[kState] == "SPECIAL_EXIT") {
     return true;
   }
-  const auto names = expand_hostlist((*row)[kOnNodes]);
-  if (names) {
-    queue.nodes.insert(names->begin(), names->end());
+  running_[(*row)[kId]] += 1;
+  return add_nodes((*row)[kOnNodes]);
+}
+
+Result<JobQueue> Reading::finish() {
+  for (const std::string_view line : limited_) {
+    const auto row = queue_row(line);
+    if (!row || !take_pending(line, *row, elements(*row, running_[(*row)[kId]]))) {
+      return unreadable(line);
+    }
   }
-  return names.has_value();
+  // 26.05 prints NO for all pending jobs. Too few machines are corrected by the next query, too
+  // many cost a boot.
+  for (PendingJob& job : queue_.pending) {
+    job.exclusive = job.exclusive && shows_sharing_;
+  }
+  return std::move(queue_);
 }
 
 }  // namespace
@@ -220,23 +277,16 @@ Result<JobQueue> read_queue(const CommandOutput& output) {
   if (!output.out.empty() && !output.out.ends_with('\n')) {
     return Error{Code::kInvalid, "squeue's output is truncated"};
   }
-  JobQueue queue;
-  Alike alike;
-  bool shows_sharing = false;
+  Reading reading;
   for (const std::string_view line : split(output.out, '\n')) {
-    if (!trim(line).empty() && !take_line(line, alike, queue, shows_sharing)) {
-      return Error{Code::kInvalid, "squeue's output cannot be parsed: \"" + excerpt(line) + "\""};
+    if (!trim(line).empty() && !reading.take(line)) {
+      return unreadable(line);
     }
   }
-  // 26.05 prints NO for all pending jobs. Too few machines are corrected by the next query, too
-  // many cost a boot.
-  for (PendingJob& job : queue.pending) {
-    job.exclusive = job.exclusive && shows_sharing;
-  }
-  return queue;
+  return reading.finish();
 }
 
-std::int64_t count_array(std::string_view tasks) {
+std::int64_t count_array(std::string_view tasks, std::int64_t running) {
   tasks.remove_prefix(tasks.starts_with('[') ? 1 : 0);
   tasks = tasks.substr(0, tasks.find(']'));
   const auto percent = tasks.find('%');
@@ -257,7 +307,7 @@ std::int64_t count_array(std::string_view tasks) {
     }
   }
   count = std::max<std::int64_t>(count, 1);
-  return limit && *limit > 0 ? std::min(count, *limit) : count;
+  return limit && *limit > 0 ? std::clamp<std::int64_t>(*limit - running, 0, count) : count;
 }
 
 }  // namespace slurmlet::slurm

@@ -21,14 +21,16 @@ node::WaitsFor waits_for(std::string_view reason);
 
 struct JobQueue {
   std::vector<node::PendingJob> pending;  // those that are alike as one
-  std::set<std::string> nodes;            // with jobs that run, complete or are suspended
+  // With jobs that run, complete or are suspended; or for which a pending job waits by name.
+  std::set<std::string> nodes;
 };
 
 CommandSpec queue_query(const ClientSettings& settings);
 // An Error when the answer cannot be relied upon; in stable words.
 Result<JobQueue> read_queue(const CommandOutput& output);
 
-// "1-50%10" → 10, "3,5,9" → 3, "0-10:2" → 6.
-std::int64_t count_array(std::string_view tasks);
+// Those that may run at once beside `running` ones of the same array: "1-50%10" → 10 (with 4: 6),
+// "3,5,9" → 3, "0-10:2" → 6.
+std::int64_t count_array(std::string_view tasks, std::int64_t running = 0);
 
 }  // namespace slurmlet::slurm

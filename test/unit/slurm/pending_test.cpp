@@ -26,36 +26,36 @@ std::map<std::string, PendingJob> by_id(const JobQueue& queue) {
 
 // squeue 22.05.8 about two nodes of two CPUs that were drained.
 constexpr const char* k2205 =
-    "1\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t"
+    "1\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t\t"
     "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority "
     "partitions\t\n"
-    "2\tN/A\tPENDING\tnormal\t1\tOK\tcpu=2,mem=32M,node=2,billing=2\tN/A\tN/A\t(null)\t\t"
+    "2\tN/A\tPENDING\tnormal\t1\tOK\tcpu=2,mem=32M,node=2,billing=2\tN/A\tN/A\t(null)\t\t\t"
     "ReqNodeNotAvail, UnavailableNodes:n[1-2]\t\n"
-    "4\tN/A\tPENDING\tnormal\t1\tNO\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t"
+    "4\tN/A\tPENDING\tnormal\t1\tNO\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t\t"
     "ReqNodeNotAvail, UnavailableNodes:n[1-2]\t\n"
-    "5\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tgres:gpu:2\tN/A\t(null)\t\t"
+    "5\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tgres:gpu:2\tN/A\t(null)\t\t\t"
     "ReqNodeNotAvail, UnavailableNodes:n[1-2]\t\n"
     "6\tN/A\tPENDING\tnormal\t1\tOK\tcpu=2,mem=32M,node=2,billing=2\tgres:gpu:a100:1\tN/A\t(null)"
-    "\t\tReqNodeNotAvail, UnavailableNodes:n[1-2]\t\n"
-    "7\t1-50%10\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t"
+    "\t\t\tReqNodeNotAvail, UnavailableNodes:n[1-2]\t\n"
+    "7\t1-50%10\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t\t"
     "ReqNodeNotAvail, UnavailableNodes:n[1-2]\t\n"
-    "8\t3,5,9\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t"
+    "8\t3,5,9\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t\t"
     "ReqNodeNotAvail, UnavailableNodes:n[1-2]\t\n"
-    "11\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t"
+    "11\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t\t"
     "Dependency\t\n"
-    "12\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t"
+    "12\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t\t"
     "BeginTime\t\n"
-    "15\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\tgpu|big\t\t"
+    "15\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\tgpu|big\t\t\t"
     "ReqNodeNotAvail, UnavailableNodes:n[1-2]\t\n"
-    "16\tN/A\tPENDING\tnormal\t64\tOK\tcpu=64,mem=1G,node=1,billing=64\tN/A\tN/A\t(null)\t\t"
+    "16\tN/A\tPENDING\tnormal\t64\tOK\tcpu=64,mem=1G,node=1,billing=64\tN/A\tN/A\t(null)\t\t\t"
     "PartitionConfig\t\n"
-    "18\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tgres:gpu:3\t(null)\t\t"
+    "18\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tgres:gpu:3\t(null)\t\t\t"
     "ReqNodeNotAvail, UnavailableNodes:n[1-2]\t\n"
-    "23\tN/A\tPENDING\tnormal\t2\tOK\tcpu=4,mem=64M,node=2,billing=4\tN/A\tN/A\t(null)\t\t"
+    "23\tN/A\tPENDING\tnormal\t2\tOK\tcpu=4,mem=64M,node=2,billing=4\tN/A\tN/A\t(null)\t\t\t"
     "ReqNodeNotAvail, UnavailableNodes:n[1-2]\t\n"
-    "10\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t"
+    "10\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t\t"
     "JobHeldUser\t\n"
-    "13\tN/A\tPENDING\tnormal,debug\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t"
+    "13\tN/A\tPENDING\tnormal,debug\t1\tOK\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t\t"
     "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority "
     "partitions\t\n";
 
@@ -71,7 +71,7 @@ TEST(Pending, JobsOfSlurm2205) {
   EXPECT_FALSE(jobs["2"].exclusive);
   EXPECT_EQ(jobs["5"].gpus_per_node, 2);
   EXPECT_EQ(jobs["6"].gpus, 2);
-  EXPECT_EQ(jobs["7"].count, 10 + 3);  // 8 is such a job too
+  EXPECT_EQ(jobs["8"].count, 3 + 10);  // 7 is such a job too
   EXPECT_EQ(jobs["15"].features, "gpu|big");
   EXPECT_EQ(jobs["16"].cpus_per_node, 64);
   EXPECT_EQ(jobs["16"].memory_mib, 1024);
@@ -88,10 +88,10 @@ TEST(Pending, JobsOfSlurm2205) {
 // 24.11 writes gres/gpu; 26.05 also shows OverSubscribe=NO for every pending job.
 TEST(Pending, JobsOfLaterReleases) {
   const auto queue = read(
-      "12\tN/A\tPENDING\tnormal\t1\tNO\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t"
+      "12\tN/A\tPENDING\tnormal\t1\tNO\tcpu=1,mem=16M,node=1,billing=1\tN/A\tN/A\t(null)\t\t\t"
       "BeginTime\t\n"
       "6\tN/A\tPENDING\tnormal\t1\tNO\tcpu=2,mem=32M,node=2,billing=2\tgres/gpu:a100:1\tN/A\t"
-      "(null)\t\tReqNodeNotAvail, May be reserved for other job\t\n");
+      "(null)\t\t\tReqNodeNotAvail, May be reserved for other job\t\n");
   ASSERT_TRUE(queue) << queue.error().message;
   auto jobs = by_id(*queue);
   EXPECT_EQ(jobs["6"].gpus, 2);
@@ -103,7 +103,7 @@ TEST(Pending, JobsThatDifferOnlyInTheirIdAreOne) {
   std::string text;
   for (int id = 1; id <= 1000; ++id) {
     text += std::to_string(id) + "\tN/A\tPENDING\tp" + std::to_string(id % 4) +
-            "\t1\tOK\tcpu=1,node=1\tN/A\tN/A\t(null)\t\tPriority\t\n";
+            "\t1\tOK\tcpu=1,node=1\tN/A\tN/A\t(null)\t\t\tPriority\t\n";
   }
   const auto queue = read(text);
   ASSERT_TRUE(queue);
@@ -115,18 +115,47 @@ TEST(Pending, JobsThatDifferOnlyInTheirIdAreOne) {
 
 TEST(Pending, NodesWithJobs) {
   const auto queue = read(
-      "1\tN/A\tRUNNING\tnormal\t1\tOK\tcpu=1\tN/A\tN/A\t(null)\tn[1-2]\tNone\t\n"
-      "2\tN/A\tSUSPENDED\tnormal\t1\tOK\tcpu=1\tN/A\tN/A\t(null)\tn4\tNone\t\n"
-      "3\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1\tN/A\tN/A\t(null)\tn9\tPriority\t\n");
+      "1\tN/A\tRUNNING\tnormal\t1\tOK\tcpu=1\tN/A\tN/A\t(null)\tn[1-2]\t\tNone\t\n"
+      "2\tN/A\tSUSPENDED\tnormal\t1\tOK\tcpu=1\tN/A\tN/A\t(null)\tn4\t\tNone\t\n"
+      "3\tN/A\tPENDING\tnormal\t1\tOK\tcpu=1\tN/A\tN/A\t(null)\tn9\t\tPriority\t\n");
   ASSERT_TRUE(queue);
   EXPECT_EQ(queue->nodes, (std::set<std::string>{"n1", "n2", "n4"}));
+}
+
+// squeue 22.05.8 of --array=1-10%2 on one machine, and of --array=1-9%2 while two run.
+TEST(Pending, AnArrayWaitsForAsManyAsItMayStillRun) {
+  const std::string rest = "\tnormal\t1\tNO\tcpu=1,node=1\tN/A\tN/A\t(null)\t";
+  const auto queue = read("7\t2-10%2\tPENDING" + rest + "\t\tResources\t\n" +  //
+                          "7\t1\tRUNNING" + rest + "n1\t\tNone\t\n" +          //
+                          "9\t3-9%2\tPENDING" + rest + "\t\tPriority\t\n" +    //
+                          "9\t1\tRUNNING" + rest + "n2\t\tNone\t\n" +          //
+                          "9\t2\tCOMPLETING" + rest + "n3\t\tNone\t\n" +       //
+                          "11\tN/A\tPENDING" + rest + "\t\tResources\t\n");
+  ASSERT_TRUE(queue) << queue.error().message;
+  ASSERT_EQ(queue->pending.size(), 1U);
+  EXPECT_EQ(queue->pending.front().count, 1 + 0 + 1);
+}
+
+// squeue 22.05.8 of -w n1 while another job is on n1.
+TEST(Pending, AJobThatNamesItsNodesNeedsTheseAndNoOthers) {
+  const std::string rest = "\tnormal\t1\tOK\tcpu=1,node=1\tN/A\tN/A\t(null)\t\t";
+  const auto queue = read("3\tN/A\tPENDING" + rest + "n1\tPriority\t\n" + "4\tN/A\tPENDING" + rest +
+                          "n2\tJobHeldUser\t\n" +
+                          "5\tN/A\tPENDING\tnormal\t1\tOK\tcpu=3,node=3\tN/A\tN/A\t(null)\t\t"
+                          "n3\tReqNodeNotAvail, UnavailableNodes:n3\t\n");
+  ASSERT_TRUE(queue) << queue.error().message;
+  auto jobs = by_id(*queue);
+  EXPECT_EQ(jobs["3"].waits_for, WaitsFor::kOther);
+  EXPECT_EQ(jobs["5"].waits_for, WaitsFor::kNodes);
+  EXPECT_EQ(queue->nodes, (std::set<std::string>{"n1", "n3"}));
 }
 
 TEST(Pending, WhatCannotBeReliedUponIsNoAnswer) {
   EXPECT_TRUE(read("")->pending.empty());
   EXPECT_FALSE(read("1\tN/A\tPENDING\tnormal"));
   EXPECT_FALSE(read("slurm_load_jobs: something else\n"));
-  EXPECT_FALSE(read("1\tN/A\tRUNNING\tp\t1\tOK\tcpu=1\tN/A\tN/A\t(null)\tn[1-\tNone\t\n"));
+  EXPECT_FALSE(read("1\tN/A\tRUNNING\tp\t1\tOK\tcpu=1\tN/A\tN/A\t(null)\tn[1-\t\tNone\t\n"));
+  EXPECT_FALSE(read("1\tN/A\tPENDING\tp\t1\tOK\tcpu=1\tN/A\tN/A\t(null)\t\tn[1-\tPriority\t\n"));
   CommandOutput output;
   output.timed_out = true;
   EXPECT_FALSE(read_queue(output));
