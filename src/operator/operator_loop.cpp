@@ -306,7 +306,7 @@ OperatorStatus OperatorLoop::status() const {
   out.changes = reports_.counters();
   out.machines = machines_.status();
   if (scaler_ && out.leads) {
-    out.scale = scaler_->status();
+    out.scale = &scaler_->status();
   }
   out.health = health_.status();
   out.machines_sleeping = sleeping_.count();

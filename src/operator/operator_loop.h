@@ -85,7 +85,7 @@ struct OperatorStatus {
   std::optional<WallTime> dumped_at;
   std::string dump_problem, api_problem, record_problem;
   MachineStatus machines;
-  ScaleStatus scale;
+  const ScaleStatus* scale = nullptr;  // until the next step; null: it does not scale
   HealthStatus health;
   std::size_t machines_sleeping = 0;
   std::uint64_t nodes_deleted = 0, node_deletion_failures = 0;

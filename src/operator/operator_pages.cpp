@@ -77,9 +77,6 @@ void add_partitions(const ScaleStatus& scale, std::vector<MetricFamily>& out) {
 }
 
 void add_scale(const ScaleStatus& scale, std::vector<MetricFamily>& out) {
-  if (!scale.on) {
-    return;
-  }
   add_partitions(scale, out);
   MetricFamily wanted = gauge("slurmlet_operator_partition_wanted_machines",
                               "Machines that the partition's queue and jobs need of a "
@@ -163,7 +160,9 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
   }
   out.push_back(std::move(ready));
   add_machines(status.machines, out);
-  add_scale(status.scale, out);
+  if (status.scale != nullptr) {
+    add_scale(*status.scale, out);
+  }
   add_health(status.health, out);
   out.push_back(gauge("slurmlet_operator_machines_sleeping",
                       "Machines whose host was powered down for Slurm.", status.machines_sleeping));

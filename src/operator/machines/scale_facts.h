@@ -39,7 +39,6 @@ struct ScaleStatus {
     std::set<std::string> partitions;
     std::int64_t wanted = 0, replicas = 0, max = 0, late = 0;
   };
-  bool on = false;
   std::map<std::string, PartitionStatus> partitions;
   std::vector<Group> groups;
   std::int64_t too_large = 0;

@@ -40,9 +40,7 @@ Scaler::Scaler(ScaleSettings settings, ScaleContext context, std::function<bool(
       context_(context),
       may_act_(std::move(may_act)),
       queue_(settings_.client, settings_.self, settings_.interval, std::move(runner)),
-      up_({settings_.up_per_minute / 60.0, static_cast<double>(settings_.up_per_minute)}) {
-  status_.on = true;
-}
+      up_({settings_.up_per_minute / 60.0, static_cast<double>(settings_.up_per_minute)}) {}
 
 void Scaler::forget() {
   deployments_.clear();
