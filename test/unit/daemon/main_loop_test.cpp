@@ -125,6 +125,7 @@ class MainLoopTest : public ::testing::Test {
     auto client = std::make_unique<fakes::FakeHttpClient>();
     client_ = client.get();
     client_->responder = [this](const http::Request& request) { return server_.answer(request); };
+    client_->stream_status = 200;  // watches without news
     loop_.emplace(settings_, identity_, *access_, *serving_, std::move(client), *shared_);
   }
   SteadyTime step() { return loop_->step(); }
@@ -189,7 +190,7 @@ TEST_F(MainLoopTest, RegistersTheNodeAndPublishesWhatItKnows) {
   EXPECT_EQ(*shared_->lease.node_uid.get(), "uid-1") << "the lease thread waits for it";
 }
 
-// For nothing but slurm.conf, which tells how many nodes start beside this one.
+// For nothing but slurm.conf, which says how many nodes start beside this one.
 TEST_F(MainLoopTest, TheLeaseThreadBeginsBeforeTheFirstCall) {
   start_and_register();
   start();

@@ -46,6 +46,7 @@ class FakeHttpClient final : public http::Client {
 
   // Answers what nothing else is scripted for.
   std::function<http::Response(const http::Request&)> responder;
+  int stream_status = 0;  // of each stream from its beginning; 0: no answer yet
 
   // --- seen by the test
   std::vector<http::Request> requests;         // of call(), in order, without the server's limit
@@ -85,6 +86,7 @@ class FakeHttpClient final : public http::Client {
   std::unique_ptr<http::Stream> open_stream(const http::Request& request) override {
     stream_requests.push_back(request);
     streams.push_back(std::make_shared<StreamScript>());
+    streams.back()->status = stream_status;
     return std::make_unique<FakeStream>(streams.back());
   }
 
