@@ -154,10 +154,10 @@ struct Machine {
   std::vector<std::string> addresses;  // names and IP addresses
   std::optional<WallTime> deleted_at;
   std::optional<WallTime> created_at = {};
-  std::string deployment = {};   // its MachineDeployment, in its namespace
-  std::string delete_mark = {};  // value of cluster.x-k8s.io/delete-machine
-  bool sleeping = false;         // kSkipRemediation is ours
-  bool controller = false;       // kSlurmRole says so
+  std::string deployment = {};                  // its MachineDeployment, in its namespace
+  std::optional<std::string> delete_mark = {};  // cluster.x-k8s.io/delete-machine
+  bool sleeping = false;                        // kSkipRemediation is ours
+  bool controller = false;                      // kSlurmRole says so
   bool operator==(const Machine&) const = default;
 };
 

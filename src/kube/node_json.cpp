@@ -229,7 +229,9 @@ Result<Machine> machine_from_json(const json& value) {
       string_at(member(metadata, "labels"), node::vocabulary::kSlurmRole) ==
           node::vocabulary::kController;
   machine.drain_policy = string_at(annotations, node::vocabulary::kDrainPolicy);
-  machine.delete_mark = string_at(annotations, node::vocabulary::kDeleteMachine);
+  if (find(annotations, node::vocabulary::kDeleteMachine) != nullptr) {
+    machine.delete_mark = string_at(annotations, node::vocabulary::kDeleteMachine);
+  }
   machine.deployment = string_at(member(metadata, "labels"), node::vocabulary::kDeployment);
   machine.created_at = parse_rfc3339(string_at(metadata, "creationTimestamp"));
   if (machine.namespace_name.empty() || machine.name.empty() || machine.uid.empty()) {

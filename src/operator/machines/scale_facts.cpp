@@ -13,11 +13,11 @@ using State = ScaleMachine::State;
 
 constexpr std::size_t kMostReasons = 20;  // in metrics
 
-// Flags that say nothing of a node's use.
-bool is_free(const node::SlurmState& state, bool may_drain) {
+// But for flags that say nothing of a node's use, and `but_for`.
+bool is_free(const node::SlurmState& state, std::string_view but_for = {}) {
   return state.base == "IDLE" && std::ranges::all_of(state.flags, [&](const std::string& flag) {
            return flag == "DYNAMIC_NORM" || flag == "DYNAMIC_FUTURE" || flag == "CLOUD" ||
-                  (may_drain && flag == "DRAIN");
+                  flag == but_for;
          });
 }
 
@@ -37,8 +37,8 @@ Duration idle_for(const MachinePlace& place, WallTime now) {
   Duration least = Duration::max();
   for (const SlurmNode* slurm : place.slurm) {
     const auto record = slurm::read_record_text(slurm->text);
-    if (!record || !record->last_busy) {
-      return {};  // not known
+    if (!is_idle(*slurm) || !record || !record->last_busy) {
+      return {};  // planned, or not known
     }
     least = std::min<Duration>(least, now - *record->last_busy);
   }
@@ -67,25 +67,29 @@ State state_of(const kube::Machine& machine, const MachinePlace& place, const Qu
     });
     return has_left ? State::kLeft : State::kLeaving;
   }
-  return all(is_idle) ? State::kIdle : State::kInUse;
+  // For a pending job, which counts as demand.
+  const auto may_be_planned = [](const SlurmNode& node) { return is_free(node.state, "PLANNED"); };
+  return all(may_be_planned) ? State::kIdle : State::kInUse;
 }
 
 }  // namespace
 
-bool is_idle(const SlurmNode& slurm) { return is_free(slurm.state, false); }
+bool is_idle(const SlurmNode& slurm) { return is_free(slurm.state); }
 
 bool is_leaving(const SlurmNode& slurm) {
   return slurm.state.has("DRAIN") && is_scale_reason(slurm.reason);
 }
 
 bool is_drained_idle(const SlurmNode& slurm) {
-  return is_free(slurm.state, true) && is_leaving(slurm);
+  return is_free(slurm.state, "DRAIN") && is_leaving(slurm);
 }
 
 ScaleMachine scale_machine(const kube::Machine& machine, const MachinePlace& place,
                            const QueueFacts& queue, const ScalePolicy& policy, WallTime now) {
-  ScaleMachine out{.name = key_of(machine), .may_go = machine.hooked && !machine.controller};
+  ScaleMachine out{.name = key_of(machine)};
   out.marked = machine.delete_mark == node::vocabulary::kDeleteMachineBy;
+  out.may_go =
+      machine.hooked && !machine.controller && (out.marked || !machine.delete_mark.has_value());
   out.has_job = std::ranges::any_of(place.slurm, [&](const SlurmNode* node) {
     return queue.jobs.nodes.contains(node->name) || node->state.base == "ALLOCATED" ||
            node->state.base == "MIXED" || node->state.has("COMPLETING");

@@ -29,7 +29,7 @@ struct MachineSize {
 struct ScaleMachine {
   enum class State : std::uint8_t {
     kBooting,  // may become idle within its boot timeout
-    kIdle,
+    kIdle,     // or planned for a pending job
     kLeaving,  // drained by us
     kLeft,     // and empty, by a later squeue
     kInUse,    // runs jobs, sleeps, or is another's to decide (drain, reservation, failure)
@@ -40,7 +40,8 @@ struct ScaleMachine {
   Duration idle_for{};
   bool has_job = false;  // by the last squeue
   bool marked = false;   // with our annotation for Cluster API
-  bool may_go = true;    // it has our hook, which protects its jobs, and is no slurmctld's
+  // It has our hook, which protects its jobs, is no slurmctld's, and no other has marked it.
+  bool may_go = true;
 };
 
 // Who decides how many Machines a MachineDeployment has.

@@ -141,6 +141,7 @@ TEST(ScaleFacts, WhatAMachineIsToTheScaler) {
        State::kInUse},
       {"runs jobs", "MIXED", {}, "", State::kInUse, State::kInUse},
       {"reserved", "IDLE", {"RESERVED"}, "", State::kInUse, State::kInUse},
+      {"planned", "IDLE", {"PLANNED"}, "", State::kIdle, State::kIdle},
   };
   const WallTime now{std::chrono::hours{1000}};
   for (const auto& one : cases) {
@@ -171,13 +172,36 @@ TEST(ScaleFacts, AMachineWithoutASlurmNode) {
   EXPECT_EQ(scale_machine(machine, place, {}, {}, now).state, State::kInUse);
 }
 
-TEST(ScaleFacts, OnlyAHookedMachineOfNoControllerMayGo) {
-  for (const bool hooked : {true, false}) {
-    for (const bool controller : {true, false}) {
-      kube::Machine machine;
-      machine.hooked = hooked;
-      machine.controller = controller;
-      EXPECT_EQ(scale_machine(machine, {}, {}, {}, {}).may_go, hooked && !controller);
+// Its pending job counts as demand, so it is free for it; but it does not go.
+TEST(ScaleFacts, APlannedNodeIsNotIdleForLong) {
+  const WallTime now{std::chrono::hours{1000}};
+  SlurmNode slurm;
+  slurm.text =
+      "NodeName=n1 Arch=x86_64 CoresPerSocket=1  CPUAlloc=0 CPUEfctv=4 CPUTot=4 CPULoad=0.05 "
+      "NodeAddr=127.0.0.1 NodeHostName=n1 Port=6818 Version=22.05.8 RealMemory=8000 State=IDLE "
+      "Partitions=normal  LastBusyTime=100 CfgTRES=cpu=4\n";
+  MachinePlace place;
+  place.slurm = {&slurm};
+  const auto idle_for = [&](std::set<std::string> flags) {
+    slurm.state = {"IDLE", std::move(flags)};
+    return scale_machine({}, place, {}, {}, now).idle_for;
+  };
+  EXPECT_GT(idle_for({}), minutes{10});
+  EXPECT_EQ(idle_for({"PLANNED"}), Duration{});
+}
+
+TEST(ScaleFacts, OnlyAHookedMachineOfNoControllerThatNoOtherHasMarkedMayGo) {
+  const std::map<std::optional<std::string>, bool> marks{
+      {std::nullopt, true}, {"slurmlet", true}, {"yes", false}, {"", false}};
+  for (const auto& [mark, is_ours] : marks) {
+    for (const bool hooked : {true, false}) {
+      for (const bool controller : {true, false}) {
+        kube::Machine machine;
+        machine.hooked = hooked;
+        machine.controller = controller;
+        machine.delete_mark = mark;
+        EXPECT_EQ(scale_machine(machine, {}, {}, {}, {}).may_go, hooked && !controller && is_ours);
+      }
     }
   }
 }
