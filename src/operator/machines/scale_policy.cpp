@@ -18,6 +18,9 @@ constexpr const char* kCpu = "capacity.cluster-autoscaler.kubernetes.io/cpu";
 constexpr const char* kMemory = "capacity.cluster-autoscaler.kubernetes.io/memory";
 constexpr const char* kGpus = "capacity.cluster-autoscaler.kubernetes.io/gpu-count";
 
+// So that sums and products of them are numbers, too.
+constexpr std::int64_t kLargest = 1'000'000, kLargestMiB = 1'000'000'000;
+
 using Annotations = std::map<std::string, std::string>;
 
 class Reader {
@@ -88,7 +91,8 @@ std::optional<std::int64_t> quantity_mib(std::string_view text) {
   const auto number = parse_int<std::int64_t>(text.substr(0, end));
   for (const auto& [unit, bytes] : kUnits) {
     if (number && text.substr(end) == unit) {
-      return static_cast<std::int64_t>(static_cast<double>(*number) * bytes / 0x1p20);
+      const double mib = static_cast<double>(*number) * bytes / 0x1p20;
+      return mib <= kLargestMiB ? std::optional{static_cast<std::int64_t>(mib)} : std::nullopt;
     }
   }
   return std::nullopt;
@@ -97,7 +101,10 @@ std::optional<std::int64_t> quantity_mib(std::string_view text) {
 ScalePolicy read_scale_policy(const Annotations& annotations) {
   ScalePolicy out;
   Reader reader{annotations, out.problem};
-  const auto number = [](const std::string& text) { return parse_int<std::int64_t>(text); };
+  const auto number = [](const std::string& text) {
+    const auto value = parse_int<std::int64_t>(text);
+    return value.value_or(0) > kLargest ? std::nullopt : value;
+  };
   const auto duration = [](const std::string& text) -> std::optional<Duration> {
     return config::parse_duration(text);
   };

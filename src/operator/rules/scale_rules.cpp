@@ -232,17 +232,20 @@ void keep(const ScaleGroup& group, const ScaleMachine& machine, ScaleRuling& rul
 }
 
 void rule_down(const ScaleGroup& group, ScaleRuling& ruling) {
-  if (static_cast<std::int64_t>(group.machines.size()) > group.replicas) {
-    return;  // Cluster API has not yet deleted what it was to delete
-  }
-  const auto surplus =
-      static_cast<std::size_t>(std::max<std::int64_t>(group.replicas - ruling.wanted, 0));
+  const auto all = static_cast<std::int64_t>(group.machines.size());
+  const auto surplus = static_cast<std::size_t>(
+      std::max<std::int64_t>(std::max(all, group.replicas) - ruling.wanted, 0));
   auto goes = leaving(group);
   goes.resize(std::min(goes.size(), surplus));
+  // In a rollout, or Cluster API has not yet deleted the marked ones that it was to delete.
+  const bool is_settled = all <= group.replicas;
   for (const auto& machine : group.machines) {
-    if (std::ranges::find(goes, &machine) == goes.end()) {
+    if (std::ranges::find(goes, &machine) == goes.end() && (is_settled || !machine.marked)) {
       keep(group, machine, ruling);
     }
+  }
+  if (!is_settled) {
+    return;
   }
   std::int64_t ready = 0;
   for (const ScaleMachine* machine : goes) {

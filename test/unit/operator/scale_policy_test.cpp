@@ -62,12 +62,22 @@ TEST(ScalePolicy, WhatIsWrongIsNotFollowed) {
   EXPECT_NE(read_scale_policy(all).problem, "");
 }
 
+TEST(ScalePolicy, HugeNumbersAreRejected) {
+  for (const char* key : {"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size",
+                          "capacity.cluster-autoscaler.kubernetes.io/cpu"}) {
+    auto all = annotations();
+    all[key] = "9223372036854775807";
+    EXPECT_NE(read_scale_policy(all).problem, "") << key;
+  }
+}
+
 TEST(ScalePolicy, Quantities) {
   EXPECT_EQ(quantity_mib("1Gi"), 1024);
   EXPECT_EQ(quantity_mib("1G"), 953);
   EXPECT_EQ(quantity_mib("1048576"), 1);
   EXPECT_EQ(quantity_mib("1.5Gi"), std::nullopt);
   EXPECT_EQ(quantity_mib(""), std::nullopt);
+  EXPECT_EQ(quantity_mib("9223372036854775807Ti"), std::nullopt);
 }
 
 // Which nodes may be drained, and which were.

@@ -197,6 +197,12 @@ TEST(ScaleRules, DemandAndJobsEndADrain) {
   EXPECT_EQ(down({stays}).replicas, 1);
   // Demand after replicas was lowered: a machine more.
   EXPECT_EQ(down({marked}, 1, {job(4)}).replicas, 1);
+  EXPECT_TRUE(down({marked, {"n", State::kInUse}}, 1).undrain.empty());
+  // In a rollout there may be one more for hours.
+  const ScaleMachine leaving{.name = "m", .state = State::kLeaving};
+  const ScaleMachine in_use{"n", State::kInUse};
+  EXPECT_EQ(undrained(down({leaving, in_use, in_use}, 1, {job(4)})), Names{"m"});
+  EXPECT_TRUE(down({leaving, in_use}, 1).replicas == 1 && down({leaving, in_use}, 1).drain.empty());
 }
 
 TEST(ScaleRules, MarksForOthersWhoScale) {
