@@ -287,3 +287,47 @@ def test_two_deployments_of_one_partition(plane, cluster_api, hosts, autoscaling
         assert len(live(cluster_api, "left")) == len(live(cluster_api, "right")) == 1
     finally:
         end(cluster_api, site, slurm, gate, "left", "right")
+
+
+def page(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        return samples(answer.read().decode())
+
+
+def test_what_must_not_be_scaled(plane, cluster_api, pool):
+    """A MachineDeployment of another Cluster, one with a Machine that nothing protects, and one that the API server
+    does not let us scale."""
+    name, slurm, gate, site, _ = pool
+    path, [port] = f"{CORE}/machinedeployments/foreign", free_ports(1)
+    own = cluster_api.api.get(f"{CORE}/machinedeployments/{name}")
+    labels = {**own["metadata"]["labels"], "cluster.x-k8s.io/cluster-name": "other"}
+    cluster_api.api.create(f"{CORE}/machinedeployments", {
+        **{key: own[key] for key in ("apiVersion", "kind")},
+        "metadata": {"name": "foreign", "labels": labels, "annotations": own["metadata"]["annotations"]},
+        "spec": {**own["spec"], "clusterName": "other", "replicas": 0, "paused": True,
+                 "selector": {"matchLabels": {"pool": "foreign"}},
+                 "template": {**own["spec"]["template"], "metadata": {"labels": {"pool": "foreign"}},
+                              "spec": {**own["spec"]["template"]["spec"], "clusterName": "other"}}}})
+    try:
+        one = site.start("--autoscale", "--leader-elect=false")  # no machineCluster
+        wait_until(lambda: one.output().count("is not scaled: ") == 2, 30, "what keeps both from being scaled")
+        assert "default/other" in one.output() and replicas(cluster_api, "foreign") == 0
+        one.kill()
+    finally:
+        cluster_api.api.delete(path)
+
+    cluster_api.scale(name, 2)
+    wait_until(lambda: idle(slurm) == "2", what="two machines")
+    bare = live(cluster_api)[0]["metadata"]["name"]
+    template = {"spec": {"template": {"metadata": {"annotations": {HOOK: None}}}}}
+    cluster_api.api.merge(f"{CORE}/machinedeployments/{name}", template)
+    wait_until(lambda: all(HOOK not in one["metadata"].get("annotations", {}) for one in live(cluster_api)), what="no hook")
+    cluster_api.api.merge(f"{CORE}/machines/{live(cluster_api)[1]['metadata']['name']}",
+                          {"metadata": {"annotations": {HOOK: ""}}})
+    one = site.start(*FLAGS, f"--metrics-address=127.0.0.1:{port}")
+    wait_until(lambda: f"is not scaled down: Machine default/{bare}" in one.output(), 60, "what keeps it")
+    wait_until(lambda: page(port)["slurmlet_operator_dumps_total"][0][1] > 15, 60, "more than idle-after")
+    assert (replicas(cluster_api, name), drained(slurm), marked(cluster_api)) == (2, 0, 0)
+
+    cluster_api.api.merge(f"{CORE}/machinedeployments/{name}", {"metadata": {"annotations": {"slurmlet.io/scale-for": None}}})
+    wait_until(lambda: "slurmlet_operator_partition_wanted_machines" not in page(port), 20, "no metrics of what was")

@@ -178,8 +178,7 @@ std::optional<MachineNames> names_of(const Machines& machines, const std::string
   return found;
 }
 
-std::string doubt_about(const Machines& machines) {
-  std::set<std::string> clusters;
+std::string doubt_about(const Machines& machines, std::set<std::string> clusters) {
   for (const auto& [key, machine] : machines) {
     if (machine.hooked) {
       clusters.insert(machine.namespace_name + "/" + machine.cluster);
@@ -188,7 +187,7 @@ std::string doubt_about(const Machines& machines) {
   return clusters.size() < 2
              ? ""
              : "they are of several Clusters (" + *clusters.begin() + ", " + *clusters.rbegin() +
-                   "); none is released until machineCluster names one";
+                   "); nothing is done with any until machineCluster names one";
 }
 
 }  // namespace slurmlet::op

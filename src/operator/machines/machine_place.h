@@ -50,8 +50,9 @@ struct MachinePlace {
 const KubeNode* node_of(const kube::Machine& machine, const SiteNodes& nodes);
 // `claims`: number of Machines that have this Node.
 MachinePlace find_place(const kube::Machine& machine, const SiteView& site, std::size_t claims);
-// Why the Machines may not all be this site's when no Cluster is configured; "" = they are.
-std::string doubt_about(const Machines& machines);
+// Why the Machines, and what else these Clusters have, may not all be this site's when no Cluster
+// is configured; "" = they are.
+std::string doubt_about(const Machines& machines, std::set<std::string> clusters = {});
 
 // Of the only live Machine that has this Node, or has no Node yet and this name.
 std::optional<MachineNames> names_of(const Machines& machines, const std::string& node);

@@ -1,5 +1,7 @@
 #include "operator/machines/scale_facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "node/vocabulary.h"
@@ -102,6 +104,18 @@ ScaleMachine scale_machine(const kube::Machine& machine, const MachinePlace& pla
     out.idle_for = idle_for(place, now);
   }
   return out;
+}
+
+std::string why_not_scaled(const ScaleGroup& group, const std::string& bare) {
+  if (!group.size && !group.partitions.empty()) {
+    return "is not scaled up: what one machine brings is not known; set the annotation "
+           "capacity.cluster-autoscaler.kubernetes.io/cpu";
+  }
+  return bare.empty() ? ""
+                      : fmt::format(
+                            "is not scaled down: Machine {} has no annotation {}, so that nothing "
+                            "protects its jobs",
+                            bare, node::vocabulary::kMachineHook);
 }
 
 void count_jobs(const slurm::JobQueue& queue, ScaleStatus& status) {

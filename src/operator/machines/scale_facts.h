@@ -27,6 +27,9 @@ bool is_drained_idle(const SlurmNode& slurm);  // and idle
 ScaleMachine scale_machine(const kube::Machine& machine, const MachinePlace& place,
                            const QueueFacts& queue, const ScalePolicy& policy, WallTime now);
 
+// For people; "" = it is, up and down. `bare`: a Machine without our hook.
+std::string why_not_scaled(const ScaleGroup& group, const std::string& bare);
+
 // Of a partition with MachineDeployments.
 struct PartitionStatus {
   std::int64_t jobs = 0, nodes = 0, gpus = 0;  // that wait for nodes

@@ -54,6 +54,18 @@ void Scaler::forget_queue() {
   plan_.clear();
   status_.partitions.clear();
   status_.groups.clear();
+  status_.unknown_reasons.clear();
+  status_.too_large = 0;
+}
+
+// Returns whether the server answers. Its refusal waits for the next interval.
+bool Scaler::finish(const std::string& what, const Status& done, Now now) {
+  if (done || done.error().code == Code::kConflict || done.error().code == Code::kNotFound) {
+    queue_.soon(now.steady + kAfterAction);
+    return true;
+  }
+  failed(what, done.error());
+  return !done.error().unanswered();
 }
 
 void Scaler::failed(const std::string& what, const Error& error) {
@@ -104,6 +116,7 @@ void Scaler::begin(Now now, const Site& site) {
   if (!list) {
     failed("the MachineDeployments could not be read", list.error());
   }
+  std::set<std::string> clusters;
   for (auto& object : list ? *list : std::vector<kube::MachineDeployment>{}) {
     ScalePolicy policy = read_scale_policy(object.annotations);
     if (object.deleting || (policy.by == ScaledBy::kNone && policy.problem.empty() &&
@@ -115,7 +128,14 @@ void Scaler::begin(Now now, const Site& site) {
       report(one, true, "is not scaled: " + one.policy.problem, now);
       continue;
     }
+    clusters.insert(one.object.namespace_name + "/" + one.object.cluster);
     deployments_.push_back(std::move(one));
+  }
+  // Another Slurm cluster may have partitions of the same names.
+  const std::string doubt = site.machines.machines().doubt_with(clusters);
+  for (const auto& one :
+       doubt.empty() ? std::vector<Deployment>{} : std::exchange(deployments_, {})) {
+    report(one, true, "is not scaled: " + doubt, now);
   }
   facts_ = {};
   for (const auto& [name, slurm] : site.dump.nodes()) {
@@ -124,7 +144,7 @@ void Scaler::begin(Now now, const Site& site) {
     }
   }
   if (deployments_.empty()) {
-    plan_.clear();
+    forget_queue();
     queue_.skip(now.steady);
   } else {
     queue_.start(now.steady);
@@ -154,7 +174,7 @@ void Scaler::learn(const Deployment& deployment, const std::vector<const SlurmNo
 
 ScaleGroup Scaler::group(const Deployment& deployment,
                          const std::vector<const kube::Machine*>& machines, const Site& site,
-                         WallTime now) {
+                         Now now) {
   const auto& [object, policy] = deployment;
   ScaleGroup out{.name = name_of(object),
                  .by = policy.by,
@@ -167,12 +187,21 @@ ScaleGroup Scaler::group(const Deployment& deployment,
                  .idle_after = policy.idle_after,
                  .machines = {}};
   std::vector<const SlurmNode*> slurm;
+  std::string bare;
   for (const kube::Machine* machine : machines) {
+    if (!machine->hooked && policy.by == ScaledBy::kQueue) {
+      // Cluster API may choose it, whatever is marked: in a rollout, or as another has marked it.
+      out.min = std::max(out.min, object.replicas);
+      bare = key_of(*machine);
+    }
     const MachinePlace place = site.machines.place(*machine, site.nodes, site.dump);
-    out.machines.push_back(scale_machine(*machine, place, facts_, policy, now));
+    out.machines.push_back(scale_machine(*machine, place, facts_, policy, now.wall));
     slurm.insert(slurm.end(), place.slurm.begin(), place.slurm.end());
   }
   learn(deployment, slurm, out);
+  if (const std::string why = why_not_scaled(out, bare); !why.empty()) {
+    report(deployment, true, why, now);
+  }
   return out;
 }
 
@@ -227,44 +256,42 @@ bool Scaler::are_current(const ScaleGroup& group, const Site& site) {
   });
 }
 
-void Scaler::set_replicas(const Deployment& deployment, const ScaleGroup& group,
+bool Scaler::set_replicas(const Deployment& deployment, const ScaleGroup& group,
                           const ScaleRuling& ruling, const Site& site, Now now) {
   const bool is_up = ruling.replicas > group.replicas;
   const std::string what =
       fmt::format("from {} to {} Machines: {}", group.replicas, ruling.replicas, ruling.why);
   if (settings_.dry_run) {
     report(deployment, false, "would scale " + what, now);
-    return;
+    return true;
   }
   if ((!is_up && !are_current(group, site)) || !may_act_()) {
-    return;
+    return true;
   }
   const Status done = context_.api.set_replicas(deployment.object, ruling.replicas);
-  queue_.soon(now.steady + kAfterAction);
   if (!done) {
-    if (done.error().code != Code::kConflict) {
-      failed("MachineDeployment " + group.name + " could not be scaled", done.error());
-    }
-    return;
+    return finish("MachineDeployment " + group.name + " could not be scaled", done, now);
   }
+  queue_.soon(now.steady + kAfterAction);
   ++(is_up ? status_.ups : status_.downs);
   for (auto n = group.replicas; n < ruling.replicas; ++n) {
     (void)up_.take(now.steady);
   }
   reported_.erase(group.name);  // each is reported
   report(deployment, false, "scaled " + what, now);
+  return true;
 }
 
-void Scaler::execute(const Deployment& deployment, const ScaleGroup& group,
+bool Scaler::execute(const Deployment& deployment, const ScaleGroup& group,
                      const ScaleRuling& ruling, const Site& site, Now now) {
-  if (ruling.replicas != group.replicas) {
-    set_replicas(deployment, group, ruling, site, now);
+  if (ruling.replicas != group.replicas && !set_replicas(deployment, group, ruling, site, now)) {
+    return false;
   }
   if (settings_.dry_run) {
     if (!ruling.drain.empty()) {
       report(deployment, false, "would drain and remove the idle " + joined(ruling.drain), now);
     }
-    return;
+    return true;
   }
   for (const auto& [machine, why] : ruling.undrain) {
     plan(machine, {"", DrainAction::kUndrain, "", "", why}, site);
@@ -278,18 +305,18 @@ void Scaler::execute(const Deployment& deployment, const ScaleGroup& group,
   for (const bool marks : {false, true}) {
     for (const auto& name : marks ? ruling.mark : ruling.unmark) {
       const kube::Machine* machine = find(site.machines, name);
-      const Status done =
-          machine == nullptr || !may_act_() ? Status{} : context_.api.mark(*machine, marks);
-      queue_.soon(now.steady + kAfterAction);
-      if (!done && done.error().code != Code::kConflict && done.error().code != Code::kNotFound) {
-        failed("Machine " + name + " could not be annotated", done.error());
-        return;
+      if (machine != nullptr && may_act_() &&
+          !finish("Machine " + name + " could not be annotated", context_.api.mark(*machine, marks),
+                  now)) {
+        return false;
       }
     }
   }
+  return true;
 }
 
 void Scaler::evaluate(Now now, const Site& site) {
+  const auto too_large = status_.too_large;
   forget_queue();
   std::vector<ScaleGroup> groups;
   const auto failures = status_.failures;
@@ -300,13 +327,7 @@ void Scaler::evaluate(Now now, const Site& site) {
     }
   }
   for (const auto& deployment : deployments_) {
-    ScaleGroup one = group(deployment, machines[name_of(deployment.object)], site, now.wall);
-    if (!one.size && !one.partitions.empty()) {
-      report(deployment, true,
-             "is not scaled up: what one machine brings is not known; set the annotation "
-             "capacity.cluster-autoscaler.kubernetes.io/cpu",
-             now);
-    }
+    ScaleGroup one = group(deployment, machines[name_of(deployment.object)], site, now);
     for (const auto& partition : one.partitions) {
       status_.partitions[partition];
     }
@@ -319,10 +340,11 @@ void Scaler::evaluate(Now now, const Site& site) {
     ++may_add;
   }
   const ScaleRulings rulings = rule_scale(groups, facts_.jobs.pending, may_add);
-  if (status_.too_large != rulings.too_large_jobs && !rulings.too_large.empty()) {
+  if (too_large != rulings.too_large_jobs && !rulings.too_large.empty()) {
     log::warning("autoscaling: no machine can hold job " + joined(rulings.too_large));
   }
   status_.too_large = rulings.too_large_jobs;
+  bool answers = true;  // else each of many would be waited for
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ScaleGroup& group = groups[i];
     const ScaleRuling& ruling = rulings.groups[i];
@@ -332,7 +354,7 @@ void Scaler::evaluate(Now now, const Site& site) {
       status_.groups.push_back(
           {group.name, group.partitions, ruling.wanted, group.replicas, group.max, late});
     }
-    execute(deployments_[i], group, ruling, site, now);
+    answers = answers && execute(deployments_[i], group, ruling, site, now);
   }
   if (failures == status_.failures) {
     status_.problem.clear();

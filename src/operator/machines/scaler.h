@@ -63,17 +63,18 @@ class Scaler {
   static std::set<std::string> begun(const Site& site);
   void evaluate(Now now, const Site& site);
   ScaleGroup group(const Deployment& deployment, const std::vector<const kube::Machine*>& machines,
-                   const Site& site, WallTime now);
+                   const Site& site, Now now);
   void learn(const Deployment& deployment, const std::vector<const SlurmNode*>& slurm,
              ScaleGroup& group);
-  void execute(const Deployment& deployment, const ScaleGroup& group, const ScaleRuling& ruling,
+  bool execute(const Deployment& deployment, const ScaleGroup& group, const ScaleRuling& ruling,
                const Site& site, Now now);
-  void set_replicas(const Deployment& deployment, const ScaleGroup& group,
+  bool set_replicas(const Deployment& deployment, const ScaleGroup& group,
                     const ScaleRuling& ruling, const Site& site, Now now);
   bool are_current(const ScaleGroup& group, const Site& site);
   void plan(const std::string& machine, NodeChange change, const Site& site);
   std::vector<NodeChange> planned(const DumpedNodes& dump) const;
   void report(const Deployment& deployment, bool warning, const std::string& message, Now now);
+  bool finish(const std::string& what, const Status& done, Now now);
   void failed(const std::string& what, const Error& error);
   void forget_queue();
 

@@ -3,7 +3,9 @@
 // Cluster API's Machines by their watch, and whether they are certainly this site's. One thread,
 // that of the API's client.
 
+#include <set>
 #include <string>
+#include <utility>
 
 #include "kube/api.h"
 #include "operator/machines/machine_place.h"
@@ -30,6 +32,10 @@ class SiteMachines {
   bool certain() const { return known() && ambiguous_.empty() && watch_problem_.empty(); }
   // Why they may be another site's; "" = they are not.
   const std::string& ambiguous() const { return ambiguous_; }
+  // The same of them and of what else these Clusters (NAMESPACE/NAME) have.
+  std::string doubt_with(std::set<std::string> clusters) const {
+    return all_clusters_ ? doubt_about(all_, std::move(clusters)) : "";
+  }
   // Why they may be outdated; "" = they are current.
   const std::string& watch_problem() const { return watch_problem_; }
 
