@@ -133,18 +133,19 @@ HealthRuling rule_health_end(const HealthPolicy& policy, const HealthFacts& fact
     return out;
   }
   const auto* condition = find(*facts.node, type);
+  if (condition == nullptr || condition->condition.status == "Unknown") {
+    return out;
+  }
   const auto* ready = find(*facts.node, node::vocabulary::kReady);
   const bool is_watched =
       std::ranges::any_of(policy.drain_on, [&](const auto& rule) { return rule.type == type; });
-  const bool is_any_bad = std::ranges::any_of(
-      policy.drain_on, [&](const auto& rule) { return bad(rule, *facts.node) != nullptr; });
-  if (!is_watched || is_any_bad || condition == nullptr ||
-      condition->condition.status == "Unknown" || ready == nullptr ||
-      ready->condition.status != "True") {
-    return out;
-  }
-  const auto lasts = age(*condition, now);
-  if (lasts && *lasts >= kGoodFor) {
+  // One that comes and goes would drain it again.
+  const bool are_all_good = std::ranges::all_of(policy.drain_on, [&](const auto& rule) {
+    const auto* one = find(*facts.node, rule.type);
+    return one == nullptr || (one->condition.status != rule.status &&
+                              age(*one, now).value_or(Duration{}) >= kGoodFor);
+  });
+  if (is_watched && are_all_good && ready != nullptr && ready->condition.status == "True") {
     const DrainRuling end = end_own_drain(*facts.slurm);
     out.action = end.action;
     out.waits_for = end.waits_for;

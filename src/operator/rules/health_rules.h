@@ -2,9 +2,9 @@
 
 // Decides which Slurm nodes are drained because a condition of their Node is bad (drainOn), and
 // when such a drain ends. Its Reason is "slurmlet: TYPE: message [UID of the Node]". It ends once
-// that condition has been good for kGoodFor while the Node is Ready: an absent or Unknown condition
-// is not good. At most maxUnhealthy of each partition is drained at once, but always one node. A
-// cordon and the deletion of a Machine come first. Pure.
+// that condition, and each other of drainOn that the Node has, has been good for kGoodFor while the
+// Node is Ready: an absent or Unknown condition is not good. At most maxUnhealthy of each partition
+// is drained at once, but always one node. A cordon and the deletion of a Machine come first. Pure.
 
 #include <cstddef>
 #include <map>
