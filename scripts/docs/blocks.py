@@ -64,7 +64,7 @@ def of_page(page):
     text = page.read_text()
     above = text.split("\n")
     out = []
-    for number, language, _, lines, _ in markdown.blocks(text):
+    for number, language, lines in markdown.blocks(text):
         if not is_shell(language, lines):
             continue
         block = Block(page, number, "\n".join(lines))

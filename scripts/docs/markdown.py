@@ -30,20 +30,17 @@ def made(page):
 
 
 def blocks(text):
-    """[(first line's number, language, indentation, lines of code, line above the block)] of fenced blocks."""
-    out, open_, above = [], None, ""
+    """[(first line's number, language, lines of code)] of fenced blocks."""
+    out, open_, indent = [], None, 0
     for number, line in enumerate(text.split("\n"), 1):
         fence = FENCE.match(line)
         if open_ is None and fence:
-            open_ = (number, fence["language"], len(fence["indent"]), [], above)
-            mark = fence["mark"]
+            open_, indent, mark = (number, fence["language"], []), len(fence["indent"]), fence["mark"]
         elif open_ is not None and line.strip() == mark:
             out.append(open_)
             open_ = None
         elif open_ is not None:
-            open_[3].append(line[open_[2]:] if not line[:open_[2]].strip() else line)
-        if open_ is None and line.strip() and not fence:
-            above = line
+            open_[2].append(line[indent:] if not line[:indent].strip() else line)
     return out
 
 

@@ -3,11 +3,12 @@
 
   scripts/docs/pictures.py             writes them
   scripts/docs/pictures.py --check     says which are not current, and exits with 1 then"""
-import sys
 from html import escape
-from pathlib import Path
 
-IMAGES = Path(__file__).resolve().parents[2] / "docs/images"
+import generated
+from markdown import ROOT
+
+IMAGES = ROOT / "docs/images"
 WIDTH = 520
 INK, LINE, PAPER = "#1c2733", "#5b6b7b", "#ffffff"
 # Whose part it is: (fill, border).
@@ -160,9 +161,8 @@ def bootstrap():
         away = 4 if target > x else -4
         p.arrow([(x + away, y), (target - away, y)])
         middle = (x + target) / 2
-        size = 12.5
         p.add(f'<rect x="{middle - 3.4 * len(text)}" y="{y - 20}" width="{6.8 * len(text)}" height="13" fill="{PAPER}"/>')
-        p.text(middle, y - 9, text, size)
+        p.text(middle, y - 9, text, 12.5)
     p.text(WIDTH / 2, end + 22, "approver: an administrator who compares, or slurmlet-operator by the Machine", 12, colour=LINE)
     p.text(WIDTH / 2, end + 42, "the token may be deleted after the first certificate", 12, colour=LINE)
     return p
@@ -172,16 +172,7 @@ PICTURES = {"overview": overview, "machine-life": life, "bootstrap": bootstrap}
 
 
 def main():
-    IMAGES.mkdir(exist_ok=True)
-    stale = [name for name, draw in PICTURES.items()
-             if not (IMAGES / f"{name}.svg").exists() or (IMAGES / f"{name}.svg").read_text() != draw().svg()]
-    for name in stale:
-        if "--check" in sys.argv:
-            print(f"docs/images/{name}.svg is not current: scripts/docs/pictures.py writes it")
-        else:
-            (IMAGES / f"{name}.svg").write_text(PICTURES[name]().svg())
-            print(f"docs/images/{name}.svg: written")
-    sys.exit(bool(stale) and "--check" in sys.argv)
+    generated.write({IMAGES / f"{name}.svg": draw().svg() for name, draw in PICTURES.items()})
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import yaml
 
+import generated
 import sources
-from sources import ROOT
+from markdown import ROOT
 
 sys.path.insert(0, str(ROOT / "test/lab/harness"))
 import metric_names  # noqa: E402
@@ -169,7 +170,7 @@ def failures():
 
 def reasons():
     """All reasons of conditions that the node's code can write."""
-    found = {value for name, value in sources.vocabulary().items() if name in ("kDrained", "kNotAskedYet", "kJobStarted")}
+    found = {value for name, value in sources.constants("node/vocabulary.h").items() if name in ("kDrained", "kNotAskedYet", "kJobStarted")}
     for path in CONDITION_FILES:
         found |= {text for kind, text in sources.tokens_of(path)
                   if kind == "string" and WORD.fullmatch(text)} - {"SlurmNode", "PrologFlags"}
@@ -245,7 +246,7 @@ def events():
 
 
 def labels():
-    names = {name: text for name, text in sources.vocabulary().items()
+    names = {name: text for name, text in sources.constants("node/vocabulary.h").items()
              if ("/" in text and "://" not in text and name not in ("kDomainPrefix", "kGenericGpu")) or name == "kLabelType"}
     known = meanings("names", sorted(names))
     out = "# Labels, annotations and taints\n\n" + MADE.format("src/node/vocabulary.h")
@@ -262,7 +263,7 @@ def labels():
 
 def metrics():
     found, old = sources.metrics()
-    names = {**metric_names.METRICS, **metric_names.OPERATOR_METRICS}
+    names = {**metric_names.METRICS, **metric_names.OPERATOR_METRICS, **metric_names.SCALING_METRICS}
     missing = sorted(set(names) - set(found))
     if missing:
         raise Missing(f"metrics without help in the sources: {missing}")
@@ -271,6 +272,7 @@ def metrics():
             "[How to scrape](../how-to/alerting.md).\n\n")
     groups = [("slurmlet", "Port 10250 (`endpoint.port`), `/metrics`.", metric_names.METRICS),
               ("slurmlet-operator", "`metricsAddress`, `/metrics`.", metric_names.OPERATOR_METRICS),
+              ("slurmlet-operator with autoscale", "Beside them, of the one that leads.", metric_names.SCALING_METRICS),
               ("The node's usage", "Port 10250, `/metrics/resource`, as the kubelet has it for metrics-server.",
                {name: set() for name in found if name not in names})]
     for title, where, some in groups:
@@ -324,7 +326,7 @@ def rights_of_node():
             if len(fields) != 7:
                 continue
             verb, api, resource, sub, name, space, selector = fields
-            limit = selector or name or ("" if resource != "leases" else "")
+            limit = selector or name
             for one in re.findall(r'"(\w+)"', verbs) if verb == "verb" else [verb]:
                 out.append((api, resource + (f"/{sub}" if sub else ""), one, ", ".join(filter(None, [limit, space]))))
     return out
@@ -374,26 +376,17 @@ MADE_OF_HELP = {"commands": (commands, ("slurmlet", "slurmlet-operator")),
 
 
 def pages():
-    """{file name: text} of those that can be made here."""
-    out = {name: make for name, make in MADE_OF_FILES.items()}
-    out.update({name: make for name, (make, programs) in MADE_OF_HELP.items() if all(map(program, programs))})
-    return {f"{name}.md": make().rstrip("\n") + "\n" for name, make in out.items()}
+    """{path: text} of those that can be made here."""
+    out = {**MADE_OF_FILES, **{name: make for name, (make, programs) in MADE_OF_HELP.items() if all(map(program, programs))}}
+    return {PAGES / f"{name}.md": make().rstrip("\n") + "\n" for name, make in out.items()}
 
 
 def main():
-    PAGES.mkdir(exist_ok=True)
     try:
         made = pages()
     except Missing as problem:
         sys.exit(str(problem))
-    stale = [name for name, text in made.items() if not (PAGES / name).exists() or (PAGES / name).read_text() != text]
-    if "--check" in sys.argv:
-        for name in stale:
-            print(f"docs/reference/{name} is not current: scripts/docs/reference.py writes it")
-        sys.exit(bool(stale))
-    for name in stale:
-        (PAGES / name).write_text(made[name])
-        print(f"docs/reference/{name}: written")
+    generated.write(made)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ in the chart, and what promtool's tests expect.
   scripts/docs/runbooks.py             writes them
   scripts/docs/runbooks.py --check     says where one is missing or another, and exits with 1 then"""
 import re
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+import generated
+from markdown import ROOT
+
 SITE = "https://slurmlet.io/docs/reference/alerts/#"
 RULES = ROOT / "deploy/prometheus/slurmlet.rules.yaml"
 CHART = ROOT / "deploy/charts/slurmlet/files/prometheus-slurmlet.rules.yaml"
@@ -32,15 +32,7 @@ def with_urls(text):
 
 
 def main():
-    stale = [path for path in [RULES, *TESTS] if path.read_text() != with_urls(path.read_text())]
-    if "--check" in sys.argv:
-        for path in stale:
-            print(f"{path.relative_to(ROOT)}: a runbook_url is missing or another; scripts/docs/runbooks.py writes it")
-        sys.exit(bool(stale))
-    for path in stale:
-        path.write_text(with_urls(path.read_text()))
-        print(f"{path.relative_to(ROOT)}: written")
-    CHART.write_text(RULES.read_text())
+    generated.write({**{path: with_urls(path.read_text()) for path in [RULES, *TESTS]}, CHART: with_urls(RULES.read_text())})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """What the sources say: string literals of C++ and the tables that hold them. Reads, and imports nothing of the
 build, so that a page can be compared with the code without a compiler."""
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from markdown import ROOT
+
 SOURCES = ROOT / "src"
 
 TOKEN = re.compile(
@@ -85,11 +85,6 @@ def camel_case(word):
     return "".join(part.capitalize() for part in word.split("_"))
 
 
-def vocabulary():
-    """{constant's name: text} of node/vocabulary.h."""
-    return dict(re.findall(r'constexpr char (k\w+)\[\] =\s*"([^"]*)"', (SOURCES / "node/vocabulary.h").read_text()))
-
-
 def constants(path):
     """{constant's name: text} of one file."""
     return dict(re.findall(r'constexpr char (k\w+)\[\] =\s*"([^"]*)"', (SOURCES / path).read_text()))
@@ -115,7 +110,7 @@ def event_reasons():
                 for reason in strings(arguments):
                     if re.fullmatch(r"[A-Z][a-z]\w+", reason):
                         found.setdefault(reason, None)
-    words = vocabulary()
+    words = constants("node/vocabulary.h")
     for row in rows("node/node_events.cpp", "kRules"):
         texts = strings(row)
         bad, good = texts[-2:]
@@ -130,15 +125,9 @@ def event_reasons():
         found[reason] = "Warning" if warning == "true" else "Normal"
     for reason in re.findall(r'return "(\w+)";', text):
         found[reason] = "Warning"
-    found[constants("sync/event_sink.cpp").get("kPodRejected") or pod_rejected()] = "Warning"
+    found[constants("sync/event_sink.h")["kPodRejected"]] = "Warning"
     found[words["kPodRejectedReason"]] = "Warning"
     return found
-
-
-def pod_rejected():
-    [name] = {match for path in (SOURCES / "sync").glob("*.*")
-              for match in re.findall(r'kPodRejected\[\] =\s*"(\w+)"', path.read_text())}
-    return name
 
 
 # -- metrics ---------------------------------------------------------------------

@@ -42,6 +42,11 @@ def test_each_alert_leads_to_its_heading():
     assert runbooks.with_urls(runbooks.RULES.read_text()) == runbooks.RULES.read_text(), "scripts/docs/runbooks.py writes it"
 
 
+def test_metrics_of_the_operator_stand_under_it():
+    _, _, of_usage = page("metrics").partition("## The node's usage")
+    assert "node_cpu_usage_seconds_total" in of_usage and "slurmlet_operator_" not in of_usage
+
+
 def test_pictures_are_current_and_well_formed():
     for name, draw in pictures.PICTURES.items():
         text = (pictures.IMAGES / f"{name}.svg").read_text()
