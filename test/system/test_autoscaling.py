@@ -2,14 +2,13 @@
 Cluster API, and a stand-in for an infrastructure provider whose machines are dynamic nodes (slurmd -Z)."""
 import os
 import re
-import urllib.request
 
 import pytest
 
 from harness.autoscaling import (CPUS, FLAGS, MARK, SILENT, SIZE, SeparateHosts, make_scaled,  # noqa: F401
                                  scaling_account, up_without_nodes)
 from harness.cluster_api import CORE, ClusterAPI
-from harness.metric_names import samples
+from harness.metric_names import scraped
 from harness.operator_site import HOOK, Site
 from harness.rig import wait_until
 from harness.turnstile import Turnstile
@@ -262,14 +261,9 @@ def test_two_deployments_of_one_partition(plane, cluster_api, hosts, autoscaling
     [port] = free_ports(1)
     start(site, f"--metrics-address=127.0.0.1:{port}")
 
-    def metrics():
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-            text = answer.read().decode()
-        return {name + str(sorted(labels.values())): value
-                for name, some in samples(text).items() for labels, value in some}
-
     def shows(idle_nodes, allocated, wanted):
-        now = metrics()
+        now = {name + str(sorted(labels.values())): value
+               for name, some in scraped(port).items() for labels, value in some}
         some = "slurmlet_operator_partition_"
         return (now.get(f"{some}idle_nodes['normal']"), now.get(f"{some}allocated_nodes['normal']"),
                 now.get(f"{some}wanted_machines['default/left', 'normal']")) == (idle_nodes, allocated, wanted)

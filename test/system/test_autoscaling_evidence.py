@@ -4,13 +4,12 @@ import os
 import shutil
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
 import pytest
 
 from harness.autoscaling import FLAGS, make_scaled
-from harness.metric_names import samples
+from harness.metric_names import scraped
 from harness.operator_site import Site
 from harness.rig import wait_until
 from slurmcluster.config import free_ports
@@ -72,9 +71,7 @@ def test_jobs_that_slurm_hides_are_not_an_empty_queue(plane, cluster_api, hosts,
         site.wait_dumps("dyn0", 10)  # longer than idle-after
         assert (replicas(cluster_api, "hidden"), len(live(cluster_api)), marked(cluster_api)) == (2, 2, 0)
         assert drained(slurm) == 0
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-            found = samples(answer.read().decode())
-        assert not any(key.startswith("slurmlet_operator_partition_") for key in found)
+        assert not any(key.startswith("slurmlet_operator_partition_") for key in scraped(port))
         one.kill()
         start(site)  # as root, who sees them
         wait_states(slurm, [*running, waiting][1:], ("RUNNING", "0:0"))

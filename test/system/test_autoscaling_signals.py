@@ -1,15 +1,14 @@
 """For those who scale by other means: the metrics of a partition, and marks on idle Machines, of which Cluster API takes those
 first. And how autoscaling ends."""
-import urllib.request
-
 import pytest
 
+from harness.autoscaling import MARK, SIZE
 from harness.cluster_api import CORE
-from harness.metric_names import SCALING_METRICS, samples
+from harness.metric_names import SCALING_METRICS, scraped
 from harness.operator_site import HOOK, Site
 from harness.rig import wait_until
 from slurmcluster.config import free_ports
-from test_autoscaling import (MARK, MARKED, SIZE, a_pool_of_one_to_three, autoscaling_account,  # noqa: F401
+from test_autoscaling import (MARKED, a_pool_of_one_to_three, autoscaling_account,  # noqa: F401
                               cluster_api, drained, end, hosts, idle, live, marked, replicas, start, start_held,
                               start_slurm, states, submit, wait_states, whole)
 
@@ -36,22 +35,18 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
     [port] = free_ports(1)
     start(site, f"--metrics-address=127.0.0.1:{port}")
 
-    def metrics():
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-            return samples(answer.read().decode())
+    def metrics(*names):
+        now = scraped(port)
+        found = [now.get(f"slurmlet_operator_{name}") for name in names]
+        return [int(one[0][1]) if one else None for one in found]
 
     def of_partition():
-        now = metrics()
-        found = [now.get(f"slurmlet_operator_partition_{name}") for name in
-                 ("pending_jobs", "pending_nodes", "idle_nodes", "allocated_nodes")]
-        return [int(one[0][1]) if one else None for one in found]
+        return metrics("partition_pending_jobs", "partition_pending_nodes", "partition_idle_nodes",
+                       "partition_allocated_nodes")
 
     def of_machines():
-        now = metrics()
-        found = [now.get(f"slurmlet_operator_{name}") for name in
-                 ("partition_wanted_machines", "machinedeployment_replicas", "machinedeployment_max_size",
-                  "machinedeployment_late_machines")]
-        return [int(one[0][1]) if one else None for one in found]
+        return metrics("partition_wanted_machines", "machinedeployment_replicas", "machinedeployment_max_size",
+                       "machinedeployment_late_machines")
 
     def marks():
         return {one["metadata"]["name"] for one in live(cluster_api, "workers")
@@ -71,7 +66,7 @@ def test_metrics_and_marks(plane, cluster_api, hosts, autoscaling_account, own_s
         busy = machine_on(slurm.command("squeue", "-h", "-j", job, "-o", "%N").stdout.strip())
         wait_until(lambda: len(marks()) == 2, what=lambda: f"marks: {marks()}")
         assert busy not in marks()
-        found = metrics()
+        found = scraped(port)
         for name, labels in SCALING_METRICS.items():
             for pairs, _ in found.get(name, []):
                 assert set(pairs) == labels, name

@@ -1,6 +1,7 @@
 """The metrics of slurmlet and their labels, as dashboards and alerts may use them. People build on
 these names: renaming one is a breaking change."""
 import re
+import urllib.request
 
 METRICS = {
     "slurmlet_build_info": {"version"},
@@ -102,6 +103,12 @@ def samples(text):
         pairs = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or ""))
         found.setdefault(name, []).append((pairs, float(value)))
     return found
+
+
+def scraped(port):
+    """The samples of slurmlet-operator's metricsAddress."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return samples(answer.read().decode())
 
 
 def one(text, name, **labels):
