@@ -12,25 +12,22 @@
 namespace slurmlet::op {
 namespace {
 
-constexpr EventReason kCordonNotDrained{"CordonNotDrained", true};
-
 // Between reports on waiting changes.
 constexpr Duration kLongestWait = std::chrono::seconds{1};
+
+constexpr Duration kQueueInterval = std::chrono::seconds{30};  // unless one is configured
 
 }  // namespace
 
 OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
-                           std::unique_ptr<slurm::DumpSource> dump_source,
-                           std::unique_ptr<CommandRunner> update_runner,
-                           std::unique_ptr<CommandRunner> job_runner,
-                           std::unique_ptr<CommandRunner> controller_runner, const Random& random)
+                           std::unique_ptr<slurm::DumpSource> dump_source, const Random& random)
     : settings_(std::move(settings)),
-      context_(context),
+      context_(std::move(context)),
       dump_(settings_.dump, std::move(dump_source), random),
       nodes_(settings_.dump.cluster),
       reports_(context_.events, nodes_, dump_, settings_.dry_run),
       changes_(
-          settings_.dump.client, std::move(update_runner),
+          settings_.dump.client, context_.runner(),
           [this](const NodeChange& change) { return confirm(change); }, context_.clock, random),
       publisher_(
           context_.site, [this](const std::string& node) { return record_text(node); },
@@ -40,7 +37,7 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
            settings_.dry_run},
           {context_.machines, context_.machine_api, context_.site, context_.events,
            context_.machine_events, context_.server_time},
-          [this] { return acts(); }, std::move(job_runner), std::move(controller_runner), random),
+          [this] { return acts(); }, context_.runner, random),
       cordons_({context_.site, nodes_, dump_, reports_,
                 [this](const auto& node) { return machines_.machine_of(node); },
                 [this] { return acts(); }, context_.clock},
@@ -52,11 +49,13 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
                 settings_.dry_run),
       leftovers_({context_.site, context_.node_leases, context_.events, [this] { return acts(); }},
                  settings_.dry_run) {
-  if (settings_.scale) {
+  if (context_.scale != nullptr) {
     scaler_.emplace(
-        *settings_.scale,
+        ScaleSettings{settings_.dump.client, settings_.self,
+                      settings_.dump.interval.value_or(kQueueInterval),
+                      settings_.scale_up_per_minute, settings_.dry_run},
         ScaleContext{*context_.scale, context_.machine_api, context_.machine_events},
-        [this] { return acts(); }, context_.queue_runner());
+        [this] { return acts(); }, context_.runner());
   }
   if (context_.approvals != nullptr) {
     certificates_.emplace(

@@ -49,7 +49,7 @@ struct OperatorSettings {
   bool all_machines = true;     // of every Cluster
   std::string bootstrap_group;  // may request client certificates; "" = no group
   HealthPolicy health;
-  std::optional<ScaleSettings> scale = {};  // nothing = MachineDeployments are not scaled
+  int scale_up_per_minute = 10;
 };
 
 // Must outlive the loop.
@@ -66,11 +66,11 @@ struct OperatorContext {
   std::function<std::optional<WallTime>(SteadyTime)> server_time;
   kube::LeaseApi& node_leases;
   kube::NodeApi& node_api;
+  RunnerFactory runner;
   // For certificate requests; null = they are left to others.
   std::vector<CertificateWatch> certificates = {};
   kube::ApprovalApi* approvals = nullptr;
-  kube::ScaleApi* scale = nullptr;  // needed with OperatorSettings::scale, as is the runner
-  std::function<std::unique_ptr<CommandRunner>()> queue_runner = {};
+  kube::ScaleApi* scale = nullptr;  // null = MachineDeployments are not scaled
 };
 
 // For metrics and health.
@@ -96,10 +96,7 @@ struct OperatorStatus {
 class OperatorLoop {
  public:
   OperatorLoop(OperatorSettings settings, OperatorContext context,
-               std::unique_ptr<slurm::DumpSource> dump_source,
-               std::unique_ptr<CommandRunner> update_runner,
-               std::unique_ptr<CommandRunner> job_runner,
-               std::unique_ptr<CommandRunner> controller_runner, const Random& random);
+               std::unique_ptr<slurm::DumpSource> dump_source, const Random& random);
 
   SteadyTime step();
   std::vector<int> wake_fds() const;

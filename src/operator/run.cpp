@@ -97,6 +97,7 @@ Process::Process(const Options& options, ApiConnection nodes,
   settings.health = options_.health;
   settings.all_machines = options_.machine_cluster.empty();
   settings.bootstrap_group = options_.bootstrap_group;
+  settings.scale_up_per_minute = options_.scale_up_per_minute;
   OperatorContext context{clock_,
                           *nodes_.nodes,
                           nodes_.site,
@@ -107,21 +108,15 @@ Process::Process(const Options& options, ApiConnection nodes,
                           machines_.events,
                           [this](SteadyTime now) { return machines_.time(now); },
                           nodes_.node_leases,
-                          nodes_.node_api};
+                          nodes_.node_api,
+                          [this] { return slurm_runner(options_.slurm_jwt_file, clock_); }};
   watch_certificates(context);
-  const auto runner = [this] { return slurm_runner(options_.slurm_jwt_file, clock_); };
   if (options_.autoscale) {
-    settings.scale = ScaleSettings{slurm_client(options_), settings.self, ScaleSettings{}.interval,
-                                   options_.scale_up_per_minute, options_.dry_run};
-    if (options_.interval) {
-      settings.scale->interval = *options_.interval;
-    }
     context.scale = &machines_.scale;
-    context.queue_runner = runner;
   }
   loop_ = std::make_unique<OperatorLoop>(std::move(settings), std::move(context),
-                                         dump_source(options_, *nodes_.client, clock_), runner(),
-                                         runner(), runner(), system_random());
+                                         dump_source(options_, *nodes_.client, clock_),
+                                         system_random());
 }
 
 void Process::watch_certificates(OperatorContext& context) {

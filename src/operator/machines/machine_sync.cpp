@@ -19,12 +19,11 @@ constexpr EventReason kMachineWaits{"MachineWaits", false},
 }  // namespace
 
 MachineSync::MachineSync(MachineSettings settings, MachineContext context,
-                         std::function<bool()> may_act, std::unique_ptr<CommandRunner> runner,
-                         std::unique_ptr<CommandRunner> controller_runner, Random random)
+                         std::function<bool()> may_act, const RunnerFactory& runner, Random random)
     : settings_(std::move(settings)),
       context_(context),
-      jobs_(settings_.client, settings_.self, std::move(runner)),
-      controllers_(settings_.client, std::move(controller_runner)),
+      jobs_(settings_.client, settings_.self, runner()),
+      controllers_(settings_.client, runner()),
       machines_(context.machines, settings_.all_clusters),
       calls_(std::move(may_act), std::move(random)),
       events_(context.node_events, context.machine_events) {}

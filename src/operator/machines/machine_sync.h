@@ -42,6 +42,9 @@ void round_robin(Map& map, const std::string& last, const Visit& visit) {
   }
 }
 
+// Of Slurm's commands; a runner runs one at a time.
+using RunnerFactory = std::function<std::unique_ptr<CommandRunner>()>;
+
 struct MachineSettings {
   slurm::ClientSettings client;
   slurm::SlurmIdentity self;  // user of Slurm's commands
@@ -73,8 +76,7 @@ struct MachineStatus {
 class MachineSync {
  public:
   MachineSync(MachineSettings settings, MachineContext context, std::function<bool()> may_act,
-              std::unique_ptr<CommandRunner> runner,
-              std::unique_ptr<CommandRunner> controller_runner, Random random);
+              const RunnerFactory& runner, Random random);
 
   // Appends to `changes` what the last dump requires in Slurm.
   SteadyTime step(Now now, SiteNodes& nodes, const DumpedNodes& dump,

@@ -24,9 +24,9 @@ namespace slurmlet::op {
 struct ScaleSettings {
   slurm::ClientSettings client;
   slurm::SlurmIdentity self;  // user of Slurm's commands
-  Duration interval = std::chrono::seconds{30};
-  int up_per_minute = 10;
-  bool dry_run = false;
+  Duration interval;          // of squeue
+  int up_per_minute;
+  bool dry_run;
 };
 
 // Must outlive it.

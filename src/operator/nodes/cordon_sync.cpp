@@ -10,8 +10,7 @@
 namespace slurmlet::op {
 namespace {
 
-constexpr EventReason kCordonNotDrained{"CordonNotDrained", true},
-    kDrainNotEnded{"DrainNotEnded", true};
+constexpr EventReason kDrainNotEnded{"DrainNotEnded", true};
 
 constexpr Duration kNotesAgain = std::chrono::seconds{5};
 

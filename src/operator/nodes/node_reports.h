@@ -17,7 +17,8 @@
 
 namespace slurmlet::op {
 
-inline constexpr EventReason kSlurmNodeNotChanged{"SlurmNodeNotChanged", true};
+inline constexpr EventReason kSlurmNodeNotChanged{"SlurmNodeNotChanged", true},
+    kCordonNotDrained{"CordonNotDrained", true};
 
 class NodeReports {
  public:

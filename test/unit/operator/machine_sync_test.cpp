@@ -46,8 +46,8 @@ class MachineSyncTest : public ::testing::Test {
         settings_,
         MachineContext{machines_, api_, site_, events_, events_,
                        [this](SteadyTime) { return clock_.now().wall; }},
-        [] { return true; }, std::make_unique<FakeSlurmRunner>(slurm_),
-        std::make_unique<FakeSlurmRunner>(slurm_), [] { return 0.5; });
+        [] { return true; }, [this] { return std::make_unique<FakeSlurmRunner>(slurm_); },
+        [] { return 0.5; });
     sync_->forget();
   }
   // Adds a host with Machine, Node and Slurm node.

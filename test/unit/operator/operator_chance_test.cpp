@@ -169,12 +169,11 @@ class World : public ::testing::Test {
         settings,
         OperatorContext{clock_, *cluster.nodes, site_, *cluster.leader, events_, *cluster.machines,
                         api_, events_, [this](SteadyTime) { return clock_.now().wall; },
-                        node_leases_, node_api_},
+                        node_leases_, node_api_,
+                        [&cluster] { return std::make_unique<FakeSlurmRunner>(cluster.slurm); }},
         std::make_unique<slurm::ScontrolDump>(slurm::ClientSettings{},
                                               std::make_unique<FakeSlurmRunner>(cluster.slurm)),
-        std::make_unique<FakeSlurmRunner>(cluster.slurm),
-        std::make_unique<FakeSlurmRunner>(cluster.slurm),
-        std::make_unique<FakeSlurmRunner>(cluster.slurm), [] { return 0.5; });
+        [] { return 0.5; });
     cluster.next = clock_.now().steady;
   }
   void register_node(Host& host) {

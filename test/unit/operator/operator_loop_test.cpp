@@ -34,11 +34,11 @@ class OperatorLoopTest : public ::testing::Test {
     loop_ = std::make_unique<OperatorLoop>(
         settings,
         OperatorContext{clock_, *watch_, site_, leader_, events_, machines_, machine_api_, events_,
-                        [this](SteadyTime) { return clock_.now().wall; }, leases_, node_api_},
+                        [this](SteadyTime) { return clock_.now().wall; }, leases_, node_api_,
+                        [this] { return std::make_unique<FakeSlurmRunner>(slurm_); }},
         std::make_unique<slurm::ScontrolDump>(slurm::ClientSettings{},
                                               std::make_unique<FakeSlurmRunner>(slurm_)),
-        std::make_unique<FakeSlurmRunner>(slurm_), std::make_unique<FakeSlurmRunner>(slurm_),
-        std::make_unique<FakeSlurmRunner>(slurm_), [] { return 0.5; });
+        [] { return 0.5; });
     watch_->list = [this] { return values(site_.nodes); };
   }
   void add(const std::string& name) {
