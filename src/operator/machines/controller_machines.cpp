@@ -6,6 +6,7 @@
 #include "operator/machines/slurm_jobs.h"
 #include "operator/site/limited_command.h"
 #include "operator/site/node_changes.h"
+#include "slurm/answers/controllers.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::op {
@@ -18,9 +19,9 @@ constexpr Duration kNextTakeover = std::chrono::minutes{1};
 // ended and come back between two pings.
 constexpr Duration kTookOver = std::chrono::seconds{100};
 
-bool has_come_back(const std::vector<ControllerState>& before,
-                   const std::vector<ControllerState>& now) {
-  return std::ranges::any_of(now, [&](const ControllerState& one) {
+bool has_come_back(const std::vector<node::Controller>& before,
+                   const std::vector<node::Controller>& now) {
+  return std::ranges::any_of(now, [&](const node::Controller& one) {
     return one.up && std::ranges::find(before, one) == before.end();
   });
 }
@@ -47,7 +48,7 @@ void ControllerMachines::forget() {
 }
 
 // A ping from before the last dump is not repeated yet.
-std::optional<std::vector<ControllerState>> ControllerMachines::seen(SteadyTime now) const {
+std::optional<std::vector<node::Controller>> ControllerMachines::seen(SteadyTime now) const {
   const bool is_fresh = last_ && last_->began >= dump_ended_ && now - last_->ended <= kJobsFresh;
   return is_fresh ? std::optional{last_->controllers} : std::nullopt;
 }
@@ -82,14 +83,11 @@ bool ControllerMachines::finish(SteadyTime now, const CommandOutput& output) {
                                              : slurm::excerpt(output.err);
     return !failure_.empty();
   }
-  const auto controllers = slurm::read_ping(output);
+  auto controllers = slurm::read_ping(output);
   before_ = std::exchange(last_, std::nullopt);
   problem_ = controllers ? "" : controllers.error().message;
   if (controllers) {
-    last_ = Ping{{}, began_, now};
-    for (const auto& one : *controllers) {
-      last_->controllers.push_back({one.host, one.up});
-    }
+    last_ = Ping{*std::move(controllers), began_, now};
     if (!before_ || has_come_back(before_->controllers, last_->controllers)) {
       took_over_ = {};
     }

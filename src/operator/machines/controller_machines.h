@@ -11,7 +11,6 @@
 #include "base/command.h"
 #include "operator/rules/controller_rules.h"
 #include "operator/site/dumped_nodes.h"
-#include "slurm/answers/controllers.h"
 
 namespace slurmlet::op {
 
@@ -26,7 +25,7 @@ class ControllerMachines {
   void forget();
 
   // By the last ping; nothing = it is old, or failed.
-  std::optional<std::vector<ControllerState>> seen(SteadyTime now) const;
+  std::optional<std::vector<node::Controller>> seen(SteadyTime now) const;
   // Whether the ping before it showed the same, and slurmctld answered between them.
   bool answered() const;
   // The host whose slurmctld has just taken over; "" = none, or one may have come back since.
@@ -46,7 +45,7 @@ class ControllerMachines {
 
  private:
   struct Ping {
-    std::vector<ControllerState> controllers;
+    std::vector<node::Controller> controllers;
     SteadyTime began, ended;
   };
   bool finish(SteadyTime now, const CommandOutput& output);

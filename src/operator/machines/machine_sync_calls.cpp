@@ -35,7 +35,7 @@ std::set<std::string> MachineSync::leaving_controllers(SteadyTime now) const {
   for (const auto& [key, machine] : machines_.all()) {
     if (machine.controller && machine.deleted_at) {
       out.insert(controller_on(host_names(machine),
-                               controllers_.seen(now).value_or(std::vector<ControllerState>{})));
+                               controllers_.seen(now).value_or(std::vector<node::Controller>{})));
     }
   }
   return out;
@@ -54,16 +54,16 @@ bool MachineSync::hands_over(kube::Machine& machine, const MachinePlace& place, 
   }
   const std::string unclear = !machines_.watch_problem().empty() ? machines_.watch_problem()
                                                                  : pass.site.dump.problem(now.wall);
-  ControllerRuling ruling{ControllerAction::kWait,
+  ControllerRuling ruling{ControllerAction::kUnknown,
                           unclear.empty() ? controllers_.problem() : unclear};
   if (ruling.why.empty()) {
     ruling = rule_controller({host_names(machine), controllers_.seen(now.steady),
                               leaving_controllers(now.steady), controllers_.took_over(now.steady),
                               controllers_.answered()});
   }
-  if (ruling.no_backup) {
+  if (ruling.action == ControllerAction::kNoBackup) {
     status_.without_backup.insert(key_of(machine));
-  } else if (!ruling.host.empty()) {  // else the controllers are not known
+  } else if (ruling.action != ControllerAction::kUnknown) {
     status_.without_backup.erase(key_of(machine));
   }
   if (ruling.action == ControllerAction::kTakeOver && settings_.dry_run) {
@@ -72,7 +72,7 @@ bool MachineSync::hands_over(kube::Machine& machine, const MachinePlace& place, 
     if (is_current(machine, now) && controllers_.take_over(ruling.backup, now.steady)) {
       events_.report(machine, place, kControllerHandover, ruling.why, now);
     }
-  } else if (ruling.action == ControllerAction::kWait && !ruling.why.empty()) {
+  } else if (ruling.action != ControllerAction::kHandedOver && !ruling.why.empty()) {
     events_.report(machine, place, kControllerNotHandedOver, ruling.why, now);
   }
   return ruling.action == ControllerAction::kHandedOver;

@@ -10,24 +10,24 @@
 namespace slurmlet::op {
 namespace {
 
-ControllerRuling wait_for(std::string why) { return {ControllerAction::kWait, std::move(why)}; }
+using node::Controller;
 
-std::string hosts_of(const std::vector<ControllerState>& controllers) {
+std::string hosts_of(const std::vector<Controller>& controllers) {
   std::vector<std::string> hosts;
-  for (const ControllerState& one : controllers) {
+  for (const Controller& one : controllers) {
     hosts.push_back(one.host);
   }
   return join(hosts, ", ");
 }
 
 // nullptr: that is not certain.
-const ControllerState* in_charge_of(const std::vector<ControllerState>& controllers,
-                                    const std::string& took_over) {
-  const auto is_up = [](const ControllerState& one) { return one.up; };
+const Controller* in_charge_of(const std::vector<Controller>& controllers,
+                               const std::string& took_over) {
+  const auto is_up = [](const Controller& one) { return one.up; };
   if (!controllers.empty() && controllers.front().up) {
     return &controllers.front();
   }
-  const auto latest = std::ranges::find(controllers, took_over, &ControllerState::host);
+  const auto latest = std::ranges::find(controllers, took_over, &Controller::host);
   if (latest != controllers.end() && latest->up) {
     return &*latest;
   }
@@ -39,9 +39,9 @@ const ControllerState* in_charge_of(const std::vector<ControllerState>& controll
 }  // namespace
 
 std::string controller_on(const std::vector<std::string>& names,
-                          const std::vector<ControllerState>& controllers) {
+                          const std::vector<Controller>& controllers) {
   std::string found;
-  for (const ControllerState& one : controllers) {
+  for (const Controller& one : controllers) {
     if (std::ranges::none_of(names, [&](const std::string& name) {
           return !name.empty() && first_label(name) == first_label(one.host);
         })) {
@@ -57,26 +57,27 @@ std::string controller_on(const std::vector<std::string>& names,
 
 ControllerRuling rule_controller(const ControllerFacts& facts) {
   if (!facts.controllers) {
-    return wait_for("");
+    return {};
   }
   const auto& all = *facts.controllers;
   const std::string own = controller_on(facts.names, all);
   if (own.empty()) {
-    return wait_for(fmt::format(
-        "none of slurm.conf's SlurmctldHost ({}), or more than one, has a name of its host ({})",
-        hosts_of(all), join(facts.names, ", ")));
+    return {ControllerAction::kUnknown,
+            fmt::format(
+                "none of slurm.conf's SlurmctldHost ({}), or more than one, has a name of its host "
+                "({})",
+                hosts_of(all), join(facts.names, ", "))};
   }
-  const auto can_stay = [&](const ControllerState& one) {
+  const auto can_stay = [&](const Controller& one) {
     return one.up && one.host != own && !facts.leaving.contains(one.host);
   };
   const bool own_is_up =
       std::ranges::any_of(all, [&](const auto& one) { return one.up && one.host == own; });
   const auto backup = std::ranges::find_if(all, can_stay);
-  const ControllerState* in_charge = in_charge_of(all, facts.took_over);
-  ControllerRuling out;
-  out.host = own;
+  const Controller* in_charge = in_charge_of(all, facts.took_over);
+  ControllerRuling out{ControllerAction::kWait, ""};
   if (backup == all.end()) {
-    out.no_backup = true;
+    out.action = ControllerAction::kNoBackup;
     out.why = fmt::format(
         "no backup slurmctld answers that stays, so that slurmctld on {} cannot hand over", own);
   } else if (own_is_up && (in_charge == nullptr || in_charge->host == own)) {

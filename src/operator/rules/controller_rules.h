@@ -13,40 +13,36 @@
 #include <string>
 #include <vector>
 
-namespace slurmlet::op {
+#include "node/controller.h"
 
-struct ControllerState {
-  std::string host;  // SlurmctldHost
-  bool up = false;
-  bool operator==(const ControllerState&) const = default;
-};
+namespace slurmlet::op {
 
 struct ControllerFacts {
   std::vector<std::string> names;  // of the Machine's host
   // In the order of slurm.conf, by a ping from now; nothing = not known.
-  std::optional<std::vector<ControllerState>> controllers;
+  std::optional<std::vector<node::Controller>> controllers;
   std::set<std::string> leaving = {};  // hosts of controllers whose Machines are being deleted
   std::string took_over = {};  // the host that has just done so, if none has come back since
   bool answered = false;       // the ping before showed the same, and a dump between them is good
 };
 
 enum class ControllerAction : std::uint8_t {
+  kUnknown,  // which controller it is, or which ones answer
+  kNoBackup,
   kWait,
   kTakeOver,
   kHandedOver,  // another slurmctld is in charge
 };
 
 struct ControllerRuling {
-  ControllerAction action = ControllerAction::kWait;
+  ControllerAction action = ControllerAction::kUnknown;
   std::string why;         // for people; "" = unchanged
   std::size_t backup = 0;  // kTakeOver: of the controllers
-  bool no_backup = false;  // it waits for one
-  std::string host = {};   // SlurmctldHost of the Machine, once that is known
 };
 
 // The controller that has one of these names; "" = none, or more than one.
 std::string controller_on(const std::vector<std::string>& names,
-                          const std::vector<ControllerState>& controllers);
+                          const std::vector<node::Controller>& controllers);
 
 ControllerRuling rule_controller(const ControllerFacts& facts);
 

@@ -10,9 +10,9 @@ CommandSpec ping_query(const ClientSettings& settings) {
 }
 
 // "Slurmctld(primary) at ctl1 is UP". Its exit code says only whether any is UP.
-Result<std::vector<Controller>> read_ping(const CommandOutput& output) {
+Result<std::vector<node::Controller>> read_ping(const CommandOutput& output) {
   constexpr std::string_view kAt = " at ", kIs = " is ";
-  std::vector<Controller> out;
+  std::vector<node::Controller> out;
   for (const std::string_view line : split(output.out, '\n')) {
     const auto at = line.find(kAt);
     const auto is = line.rfind(kIs);

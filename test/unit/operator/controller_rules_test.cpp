@@ -10,7 +10,7 @@
 namespace slurmlet::op {
 namespace controller_rules_test {
 
-using States = std::vector<ControllerState>;
+using States = std::vector<node::Controller>;
 
 TEST(ControllerRules, Table) {
   using enum ControllerAction;
@@ -23,12 +23,12 @@ TEST(ControllerRules, Table) {
     ControllerAction action;
     const char* why;
   } kCases[] = {
-      {"not known", {{"ctl1"}, std::nullopt}, kWait, ""},
+      {"not known", {{"ctl1"}, std::nullopt}, kUnknown, ""},
       {"in charge, with a backup", {{"ctl1"}, both}, kTakeOver, "ctl2 is to take over from ctl1"},
       {"by a longer name", {{"10.0.0.1", "CTL1.site"}, both}, kTakeOver, "ctl2 is to take over"},
-      {"in charge alone", {{"ctl1"}, first}, kWait, "no backup slurmctld answers"},
-      {"no other is configured", {{"ctl1"}, only}, kWait, "no backup slurmctld answers"},
-      {"none answers", {{"ctl1"}, none}, kWait, "no backup slurmctld answers"},
+      {"in charge alone", {{"ctl1"}, first}, kNoBackup, "no backup slurmctld answers"},
+      {"no other is configured", {{"ctl1"}, only}, kNoBackup, "no backup slurmctld answers"},
+      {"none answers", {{"ctl1"}, none}, kNoBackup, "no backup slurmctld answers"},
       {"ended, the backup has not answered yet",
        {{"ctl1"}, second},
        kWait,
@@ -41,15 +41,15 @@ TEST(ControllerRules, Table) {
       {"a standby, not confirmed", {{"ctl2"}, both}, kWait, "ctl1 has to answer first"},
       {"the backup that is in charge",
        {{"ctl2"}, second, {}, "", true},
-       kWait,
+       kNoBackup,
        "no backup slurmctld"},
       {"its backup goes too",
        {{"ctl1"}, both, {"ctl1", "ctl2"}, "", true},
-       kWait,
+       kNoBackup,
        "no backup slurmctld"},
       {"a standby, and the primary goes too",
        {{"ctl2"}, both, {"ctl1", "ctl2"}, "", true},
-       kWait,
+       kNoBackup,
        "no backup slurmctld"},
       {"who is in charge is not certain",
        {{"ctl2"}, three, {}, "", true},
@@ -58,7 +58,7 @@ TEST(ControllerRules, Table) {
       {"that one took over last", {{"ctl2"}, three, {}, "ctl3", true}, kHandedOver, ""},
       {"that one has gone since",
        {{"ctl2"}, second, {}, "ctl3", true},
-       kWait,
+       kNoBackup,
        "no backup slurmctld"},
       {"it took over last itself",
        {{"ctl2"}, three, {}, "ctl2", true},
@@ -67,17 +67,16 @@ TEST(ControllerRules, Table) {
       {"it does not run, whoever is in charge", {{"ctl1"}, three, {}, "", true}, kHandedOver, ""},
       {"none of its names",
        {{"10.0.0.1", "host7"}, both, {}, "", true},
-       kWait,
+       kUnknown,
        "(10.0.0.1, host7)"},
-      {"no name", {{""}, both, {}, "", true}, kWait, "(ctl1, ctl2)"},
-      {"two of its names", {{"ctl1", "ctl2"}, both, {}, "", true}, kWait, "or more than one"},
+      {"no name", {{""}, both, {}, "", true}, kUnknown, "(ctl1, ctl2)"},
+      {"two of its names", {{"ctl1", "ctl2"}, both, {}, "", true}, kUnknown, "or more than one"},
   };
   for (const auto& test : kCases) {
     SCOPED_TRACE(test.what);
     const auto ruling = rule_controller(test.facts);
     EXPECT_EQ(ruling.action, test.action);
     EXPECT_NE(ruling.why.find(test.why), std::string::npos) << ruling.why;
-    EXPECT_EQ(ruling.no_backup, ruling.why.starts_with("no backup"));
   }
   EXPECT_EQ(rule_controller({{"ctl1"}, both}).backup, 1U);
 }
