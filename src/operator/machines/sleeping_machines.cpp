@@ -12,12 +12,6 @@ namespace {
 constexpr int kMostCalls = 2;
 constexpr Duration kNextLook = std::chrono::seconds{1};  // each is at all Machines
 
-const node::ObservedCondition* asleep(const KubeNode& node) {
-  const auto found = std::ranges::find_if(
-      node.conditions, [](const auto& one) { return one.condition.type == kAsleep; });
-  return found == node.conditions.end() ? nullptr : &*found;
-}
-
 node::NodePatch patch_of(const KubeNode& node, const SleepRuling& ruling, WallTime now) {
   node::NodePatch patch;
   patch.uid = node.uid;
@@ -26,7 +20,7 @@ node::NodePatch patch_of(const KubeNode& node, const SleepRuling& ruling, WallTi
     patch.removed_conditions.insert(kAsleep);
     return patch;
   }
-  const auto* old = asleep(node);
+  const auto* old = node.condition(kAsleep);
   patch.conditions.push_back(
       {*ruling.condition, rfc3339(now), old == nullptr ? rfc3339(now) : old->last_transition_time});
   return patch;
@@ -78,7 +72,7 @@ SteadyTime SleepingMachines::step(Now now, const SiteNodes& nodes, const DumpedN
 bool SleepingMachines::visit(const kube::Machine& machine, const KubeNode& node,
                              const SlurmNode& slurm, Now now) {
   const SleepRuling ruling = rule_sleep(node, slurm);
-  const auto* old = asleep(node);
+  const auto* old = node.condition(kAsleep);
   const bool differs = ruling.condition ? old == nullptr || old->condition != *ruling.condition
                                         : ruling.awake && old != nullptr;
   if ((!differs && !ruling.awake) || !context_.may_act()) {

@@ -3,20 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "base/rfc3339.h"
-#include "node/vocabulary.h"
+#include "operator/rules/power_rules.h"
 
 namespace slurmlet::op {
 namespace {
-
-const node::ObservedCondition* find(const KubeNode& node, std::string_view type) {
-  const auto found = std::ranges::find_if(
-      node.conditions, [&](const auto& one) { return one.condition.type == type; });
-  return found == node.conditions.end() ? nullptr : &*found;
-}
 
 // How long it has had its status; nothing if that is not known.
 std::optional<Duration> age(const node::ObservedCondition& condition, WallTime now) {
@@ -26,7 +19,7 @@ std::optional<Duration> age(const node::ObservedCondition& condition, WallTime n
 
 // The condition of `rule` if it is bad, however long.
 const node::ObservedCondition* bad(const BadCondition& rule, const KubeNode& node) {
-  const auto* found = find(node, rule.type);
+  const auto* found = node.condition(rule.type);
   return found != nullptr && found->condition.status == rule.status ? found : nullptr;
 }
 
@@ -68,10 +61,8 @@ bool may_drain(const SlurmNode& slurm) {
     return is_own_drain(slurm.reason) && health_type(slurm.reason).empty() &&
            !is_machine_reason(slurm.reason);
   }
-  static constexpr std::array kKeptFrom{"FAIL",         "POWER_DOWN", "POWERING_DOWN",
-                                        "POWERED_DOWN", "POWER_UP",   "POWERING_UP"};
   return (state.base == "IDLE" || state.base == "ALLOCATED" || state.base == "MIXED") &&
-         std::ranges::none_of(kKeptFrom, [&](const char* flag) { return state.has(flag); });
+         !state.has("FAIL") && !is_powering_down(state) && !is_powering_up(state);
 }
 
 // How much of each partition is drained for health.
@@ -132,20 +123,19 @@ HealthRuling rule_health_end(const HealthPolicy& policy, const HealthFacts& fact
   if (!facts.slurm->state.has("DRAIN") || type.empty() || is_left_alone(facts)) {
     return out;
   }
-  const auto* condition = find(*facts.node, type);
+  const auto* condition = facts.node->condition(type);
   if (condition == nullptr || condition->condition.status == "Unknown") {
     return out;
   }
-  const auto* ready = find(*facts.node, node::vocabulary::kReady);
   const bool is_watched =
       std::ranges::any_of(policy.drain_on, [&](const auto& rule) { return rule.type == type; });
   // One that comes and goes would drain it again.
   const bool are_all_good = std::ranges::all_of(policy.drain_on, [&](const auto& rule) {
-    const auto* one = find(*facts.node, rule.type);
+    const auto* one = facts.node->condition(rule.type);
     return one == nullptr || (one->condition.status != rule.status &&
                               age(*one, now).value_or(Duration{}) >= kGoodFor);
   });
-  if (is_watched && are_all_good && ready != nullptr && ready->condition.status == "True") {
+  if (is_watched && are_all_good && facts.node->is_ready()) {
     const DrainRuling end = end_own_drain(*facts.slurm);
     out.action = end.action;
     out.waits_for = end.waits_for;

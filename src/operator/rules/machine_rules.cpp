@@ -32,11 +32,6 @@ std::string names_of(const std::vector<const SlurmNode*>& nodes) {
   return names;
 }
 
-bool is_busy(const SlurmNode& node) {
-  return node.state.base == "ALLOCATED" || node.state.base == "MIXED" ||
-         node.state.has("COMPLETING");
-}
-
 MachineRuling with_jobs(const MachineFacts& facts) {
   const NodeJobs& jobs = *facts.jobs;
   const std::string nodes = names_of(facts.slurm);
@@ -119,7 +114,7 @@ MachineRuling rule_machine(const MachineFacts& facts) {
     return {MachineAction::kWait, std::move(why)};
   }
   if (facts.jobs->running + facts.jobs->completing > 0 ||
-      std::ranges::any_of(facts.slurm, [](const SlurmNode* node) { return is_busy(*node); })) {
+      std::ranges::any_of(facts.slurm, [](const SlurmNode* node) { return node->is_busy(); })) {
     return with_jobs(facts);
   }
   return {MachineAction::kRelease, "no job is left on Slurm node " + names_of(facts.slurm)};

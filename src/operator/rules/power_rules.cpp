@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "node/vocabulary.h"
 
 namespace slurmlet::op {
 namespace {
@@ -22,14 +21,6 @@ std::optional<PowerHost> host_of(std::string_view provider_id) {
   return PowerHost{std::string{parts[0]}, std::string{parts[1]}, std::string{parts[2]}};
 }
 
-bool is_going_down(const node::SlurmState& state) {
-  return state.has("POWER_DOWN") || state.has("POWERING_DOWN") || state.has("POWERED_DOWN");
-}
-
-bool is_waking(const node::SlurmState& state) {
-  return state.has("POWER_UP") || state.has("POWERING_UP");
-}
-
 // Why the host must stay on; "" = it need not.
 std::string why_on(const PowerMachine& machine) {
   if (machine.slurm.empty()) {
@@ -37,10 +28,10 @@ std::string why_on(const PowerMachine& machine) {
   }
   for (const SlurmNode* slurm : machine.slurm) {
     const auto& state = slurm->state;
-    if (state.base == "ALLOCATED" || state.base == "MIXED" || state.has("COMPLETING")) {
+    if (slurm->is_busy()) {
       return fmt::format("a job is on Slurm node {} ({})", slurm->name, state.raw());
     }
-    if (!is_going_down(state)) {
+    if (!is_powering_down(state)) {
       return fmt::format("Slurm node {} is {}, and not being powered down", slurm->name,
                          state.raw());
     }
@@ -49,6 +40,14 @@ std::string why_on(const PowerMachine& machine) {
 }
 
 }  // namespace
+
+bool is_powering_down(const node::SlurmState& state) {
+  return state.has("POWER_DOWN") || state.has("POWERING_DOWN") || state.has("POWERED_DOWN");
+}
+
+bool is_powering_up(const node::SlurmState& state) {
+  return state.has("POWER_UP") || state.has("POWERING_UP");
+}
 
 PowerRuling rule_power(PowerAction action, const PowerFacts& facts) {
   PowerRuling out;
@@ -80,19 +79,16 @@ SleepRuling rule_sleep(const KubeNode& node, const SlurmNode& slurm) {
   const auto condition = [](const char* reason, const std::string& message) {
     return SleepRuling{false, node::Condition{kAsleep, "True", reason, message}};
   };
-  if (is_waking(state)) {
+  if (is_powering_up(state)) {
     return condition("PoweringUp", "Slurm is powering this host up");
   }
-  if (is_going_down(state)) {
+  if (is_powering_down(state)) {
     return condition("PoweredDown",
                      fmt::format("Slurm has powered this host down to save power; a job that needs "
                                  "it wakes it, or: scontrol update nodename={} state=power_up",
                                  slurm.name));
   }
-  const bool is_ready = std::ranges::any_of(node.conditions, [](const auto& one) {
-    return one.condition.type == node::vocabulary::kReady && one.condition.status == "True";
-  });
-  if (is_ready || state.base == "DOWN") {  // DOWN: ResumeTimeout is over
+  if (node.is_ready() || state.base == "DOWN") {  // DOWN: ResumeTimeout is over
     return {true};
   }
   return condition("PoweringUp",

@@ -43,6 +43,10 @@ struct PowerRuling {
   std::string problem;  // why nothing may be done; "" = it may
 };
 
+// By Slurm's power saving: about to be, or done.
+bool is_powering_down(const node::SlurmState& state);
+bool is_powering_up(const node::SlurmState& state);
+
 PowerRuling rule_power(PowerAction action, const PowerFacts& facts);
 
 // Condition of a Node whose host sleeps.

@@ -2,15 +2,18 @@
 
 // The operator's view of a site: slurmctld's nodes and the API server's Nodes. Values only.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "node/facts.h"
 #include "node/node.h"
+#include "node/vocabulary.h"
 
 namespace slurmlet::op {
 
@@ -24,6 +27,11 @@ struct SlurmNode {
   std::string address = {};                  // NodeAddr
   std::vector<std::string> partitions = {};  // none, too, where they are not known
   bool operator==(const SlurmNode&) const = default;
+
+  // Jobs run or end there.
+  bool is_busy() const {
+    return state.base == "ALLOCATED" || state.base == "MIXED" || state.has("COMPLETING");
+  }
 };
 
 // The record on a Node.
@@ -51,8 +59,19 @@ struct KubeNode {
   // NAMESPACE/NAME by Cluster API's annotations; "" = none.
   std::string machine = {}, cluster = {};
   Belongs belongs = Belongs::kUnknown;
-  std::vector<node::ObservedCondition> conditions = {};  // of drainOn, and Ready
+  std::vector<node::ObservedCondition> conditions = {};  // of drainOn, Ready, SlurmNodeAsleep
   bool operator==(const KubeNode&) const = default;
+
+  // nullptr: it has none of this type.
+  const node::ObservedCondition* condition(std::string_view type) const {
+    const auto found = std::find_if(conditions.begin(), conditions.end(),
+                                    [&](const auto& one) { return one.condition.type == type; });
+    return found == conditions.end() ? nullptr : &*found;
+  }
+  bool is_ready() const {
+    const auto* ready = condition(node::vocabulary::kReady);
+    return ready != nullptr && ready->condition.status == "True";
+  }
 };
 
 }  // namespace slurmlet::op
