@@ -56,7 +56,7 @@ class Queue:
         self.nodes = [node_name(index + 1) for index in range(self.each * partitions)]
 
     def up(self):
-        names = f"c[{1:05d}-{len(self.nodes):05d}]"
+        names = f"c[00001-{len(self.nodes):05d}]"
         self.slurm.up(nodes=["n1"], cpus=4, jwt=True, conf_lines=[
             f"NodeName={names} NodeHostname={names} NodeAddr=127.0.0.1 Port={free_port()} CPUs={CPUS} RealMemory=512000 "
             "Gres=gpu:a100:4", "GresTypes=gpu", "SlurmdTimeout=0", "MaxJobCount=200000", "MaxArraySize=20000",
@@ -73,9 +73,8 @@ class Queue:
         """Slurm's, for the operator. Without a slurmd no node is allocated or idle, so scontrol lists what slurmctld lists,
         after it has been asked, but with other states."""
         directory.mkdir()
-        for name in ("scontrol", "squeue", "sinfo", "scancel"):
+        for name in ("squeue", "sinfo", "scancel"):
             (directory / name).symlink_to(find_program(name))
-        (directory / "scontrol").unlink()
         environment = {**self.slurm.own_env(), "SLURM_TIME_FORMAT": "%s"}
         text = self.slurm.command("scontrol", "-a", "-d", "-o", "show", "node", environment=environment).stdout
         used = {f" Partitions={partition_of(index)} " for index in range(self.partitions - self.free)}

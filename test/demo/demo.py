@@ -229,9 +229,6 @@ def up_and_down(plane, slurm, cluster_api):
         wait_until(condition, what=what)
         print(f"({what}: {time.monotonic() - began:.0f} s after sbatch)", flush=True)
 
-    def state():
-        return slurm.command("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").stdout.strip()
-
     pool = plane.admin.get(f"{CORE}/machinedeployments/{POOL}")
     print("".join(f"  {key}: {value}\n" for key, value in sorted(pool["metadata"]["annotations"].items())
                   if "scal" in key or "idle" in key), end="")
@@ -241,11 +238,11 @@ def up_and_down(plane, slurm, cluster_api):
     began = time.monotonic()
     job = slurm.command("sbatch", "--parsable", "--output=/dev/null", "--chdir=/", "--wrap=sleep 5").stdout.strip()
     slurm_shows("squeue")
-    wait(lambda: state() == "RUNNING", "it runs")
+    wait(lambda: slurm.job_state(job) == "RUNNING", "it runs")
     run_and_show(plane, "get", "machines")
     slurm_shows("squeue")
     title("the job has ended: its Machine is drained, and goes")
-    wait(lambda: state() == "COMPLETED", "it is COMPLETED")
+    wait(lambda: slurm.job_state(job) == "COMPLETED", "it is COMPLETED")
     wait(lambda: "scale-down" in slurm.show_node(HOST), "its node has been idle for 5 s, and is drained")
     slurm_shows("sinfo", "-R")
     wait(lambda: not cluster_api.machines(), "its Machine has gone")

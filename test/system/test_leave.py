@@ -123,6 +123,6 @@ def test_jobs_are_named_and_go_on(node, slurm):
     job = slurm.submit("nid000001")
     try:
         assert f"1 job of Slurm runs here ({job})" in node.leave()[1]
-        assert slurm.command("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "RUNNING"
+        assert slurm.job_state(job) == "RUNNING"
     finally:
         slurm.command("scancel", job)

@@ -127,7 +127,7 @@ def test_a_running_job_goes_on_when_its_node_is_cordoned(site):
     site.cordon("op001")
     site.wait_drained("op001")
     site.wait_dumps("op001")
-    assert site.slurm.command("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "RUNNING"
+    assert site.slurm.job_state(job) == "RUNNING"
     site.slurm.command("scancel", job)
 
 

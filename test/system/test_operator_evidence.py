@@ -59,7 +59,7 @@ def site_of_the_first(site_of, cluster):
 
 
 def is_running(slurm, job):
-    return slurm.command("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "RUNNING"
+    return slurm.job_state(job) == "RUNNING"
 
 
 def next_machine(site, machines, node):

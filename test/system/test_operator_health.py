@@ -65,7 +65,7 @@ def test_a_sick_node_is_drained_until_it_has_been_well_for_ten_minutes(site):
     site.wait_drained("he001")
     assert site.reason("he001") == reason_of(site, "he001")
     assert "DRAIN" not in site.state("he002")
-    assert site.slurm.command("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "RUNNING"
+    assert site.slurm.job_state(job) == "RUNNING"
     wait_until(lambda: "SlurmNodeDrained" in site.events("he001"), what="the Event")
     one.kill()
     site.start(*FLAGS)
@@ -120,8 +120,7 @@ def test_the_end_of_a_cordon_puts_no_job_on_a_sick_node(site):
     site.cordon("he001", False)
     wait_until(lambda: site.reason("he001") == reason_of(site, "he001"), 20, "the Reason")
     assert "DRAIN" in site.state("he001")
-    assert site.slurm.command("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "PENDING"
+    assert site.slurm.job_state(job) == "PENDING"
     set_condition(site, "he001", "KernelDeadlock", "False", 11)
     site.wait_undrained("he001")
-    wait_until(lambda: site.slurm.command("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "RUNNING",
-               what="the job to run")
+    wait_until(lambda: site.slurm.job_state(job) == "RUNNING", what="the job to run")

@@ -281,7 +281,7 @@ def no_job_is_ended_for_a_machine_that_is_not_read(site, _):
     try:
         wait_until(lambda: denied(site, "machines", "get"), what="the refusal")
         site.wait_dumps("op001", 3)
-        assert site.slurm.command("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "RUNNING"
+        assert site.slurm.job_state(job) == "RUNNING"
     finally:
         site.slurm.command("scancel", job)
 

@@ -66,7 +66,7 @@ def test_the_backup_takes_over_before_the_primarys_machine_goes(site, machines):
     wait_until(lambda: ping(site.slurm)["ctl1"] == "DOWN", what="the takeover")
     machines.wait_released("head1", 60)
     assert ping(site.slurm) == {"ctl1": "DOWN", "ctl2": "UP"}
-    assert site.slurm.command("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "RUNNING"
+    assert site.slurm.job_state(job) == "RUNNING"
     assert "DRAIN" not in site.state(NODE)
     assert machines.held("head2") and machines.held("worker")
     wait_until(lambda: {"ControllerHandover", "MachineReleased"} <= site.events("head1"), what="the Events")

@@ -228,9 +228,13 @@ class SlurmCluster:
         job = self.command("sbatch", "--parsable", "--job-name=slurmcluster", "--output=/dev/null", "--chdir=/",
                            "--time=60", f"--nodelist={node}", *arguments, "--wrap=exec sleep 3600").stdout.strip()
         socket_path = self.layout.at("spool", node, f"{node}_{job}.4294967291")
-        wait_for(f"job {job} to run on {node}", 30, lambda: os.path.exists(socket_path) and self.command(
-            "squeue", "-h", "-j", job, "-o", "%T", check=False).stdout.strip() == "RUNNING")
+        wait_for(f"job {job} to run on {node}", 30,
+                 lambda: os.path.exists(socket_path) and self.job_state(job) == "RUNNING")
         return job
+
+    def job_state(self, job):
+        """Nothing if slurmctld does not know it."""
+        return self.command("squeue", "-h", "-t", "all", "-j", job, "-o", "%T", check=False).stdout.strip()
 
     def sdiag(self, reset=False):
         """What slurmctld was asked since its start or the last reset.
