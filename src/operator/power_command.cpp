@@ -122,33 +122,28 @@ Result<std::map<std::string, std::string>> power(const CommandLine& command) {
   const auto cluster = TRY(cluster_name(options.slurm_conf));
   const SystemClock clock;
   const auto server = TRY(connect_api(options.kubeconfig, clock));
-  std::optional<ApiConnection> management;
-  if (!options.management_kubeconfig.empty()) {
-    management = TRY(connect_api(options.management_kubeconfig, clock));
-  }
+  const auto management =
+      TRY(connect_management(*server.client, options.management_kubeconfig, clock));
   http::Client& machine_client = management ? *management->client : *server.client;
   SiteReader site{options, cluster, *server.client, machine_client, clock};
   TRY(site.list_nodes());
   TRY(site.list_machines());
   TRY(site.dump());
-  const auto machines = by_slurm_node(site);
+  auto machines = by_slurm_node(site);
   Power switches{command.power.action, machine_client};
   std::map<std::string, std::string> failed;
   for (const std::string& name : wanted) {
-    const auto found = machines.find(name);
-    const PowerFacts facts{name,
-                           found == machines.end() ? std::vector<PowerMachine>{} : found->second};
-    const PowerRuling ruling = rule_power(command.power.action, facts);
-    Status done = ruling.problem.empty() ? Status{} : Error{Code::kConflict, ruling.problem};
+    const auto& own = machines[name];
+    const auto host = rule_power(command.power.action, own);
+    Status done = host ? Status{} : host.error();
     if (done && !options.dry_run) {
-      done = switches.switch_host(
-          ruling.host, kube::machine_path(site.machines().at(facts.machines.front().key)));
+      done = switches.switch_host(*host, kube::machine_path(site.machines().at(own.front().key)));
     }
     if (!done) {
       failed[name] = done.error().message;
     } else {
-      say(fmt::format("{}: BareMetalHost {}/{} {} switched {}", name, ruling.host.namespace_name,
-                      ruling.host.name, options.dry_run ? "would be" : "is",
+      say(fmt::format("{}: BareMetalHost {}/{} {} switched {}", name, host->namespace_name,
+                      host->name, options.dry_run ? "would be" : "is",
                       command.power.action == PowerAction::kSuspend ? "off" : "on"));
     }
   }

@@ -12,17 +12,18 @@ namespace {
 constexpr int kMostCalls = 2;
 constexpr Duration kNextLook = std::chrono::seconds{1};  // each is at all Machines
 
-node::NodePatch patch_of(const KubeNode& node, const SleepRuling& ruling, WallTime now) {
+node::NodePatch patch_of(const KubeNode& node, const std::optional<node::Condition>& condition,
+                         WallTime now) {
   node::NodePatch patch;
   patch.uid = node.uid;
   patch.has_changes = true;
-  if (!ruling.condition) {
+  if (!condition) {
     patch.removed_conditions.insert(kAsleep);
     return patch;
   }
   const auto* old = node.condition(kAsleep);
   patch.conditions.push_back(
-      {*ruling.condition, rfc3339(now), old == nullptr ? rfc3339(now) : old->last_transition_time});
+      {*condition, rfc3339(now), old == nullptr ? rfc3339(now) : old->last_transition_time});
   return patch;
 }
 
@@ -71,20 +72,20 @@ SteadyTime SleepingMachines::step(Now now, const SiteNodes& nodes, const DumpedN
 
 bool SleepingMachines::visit(const kube::Machine& machine, const KubeNode& node,
                              const SlurmNode& slurm, Now now) {
-  const SleepRuling ruling = rule_sleep(node, slurm);
+  const auto condition = rule_sleep(node, slurm);
   const auto* old = node.condition(kAsleep);
-  const bool differs = ruling.condition ? old == nullptr || old->condition != *ruling.condition
-                                        : ruling.awake && old != nullptr;
-  if ((!differs && !ruling.awake) || !context_.may_act()) {
+  const bool differs = condition ? old == nullptr || old->condition != *condition : old != nullptr;
+  if ((!differs && condition) || !context_.may_act()) {
     return false;
   }
   const std::string key = key_of(machine);
   if (dry_run_) {
-    log::debug("dry run: Machine " + key + (ruling.awake ? " is awake" : " sleeps"));
+    log::debug("dry run: Machine " + key + (condition ? " sleeps" : " is awake"));
     return false;
   }
   if (differs) {
-    const auto written = context_.nodes.patch_status(node.name, patch_of(node, ruling, now.wall));
+    const auto written =
+        context_.nodes.patch_status(node.name, patch_of(node, condition, now.wall));
     return note(key, "condition SlurmNodeAsleep of Node " + node.name,
                 written ? Status{} : written.error(), now.steady);
   }

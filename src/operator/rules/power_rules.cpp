@@ -49,35 +49,34 @@ bool is_powering_up(const node::SlurmState& state) {
   return state.has("POWER_UP") || state.has("POWERING_UP");
 }
 
-PowerRuling rule_power(PowerAction action, const PowerFacts& facts) {
-  PowerRuling out;
-  if (facts.machines.size() != 1) {
-    out.problem = facts.machines.empty() ? "no Machine has it" : "more than one Machine has it";
-    return out;
+Result<PowerHost> rule_power(PowerAction action, const std::vector<PowerMachine>& machines) {
+  if (machines.size() != 1) {
+    return Error{Code::kConflict,
+                 machines.empty() ? "no Machine has it" : "more than one Machine has it"};
   }
-  const PowerMachine& machine = facts.machines.front();
+  const PowerMachine& machine = machines.front();
   const auto host = host_of(machine.provider_id);
+  std::string problem;
   if (!machine.unclear.empty()) {
-    out.problem = fmt::format("Machine {}: {}", machine.key, machine.unclear);
+    problem = fmt::format("Machine {}: {}", machine.key, machine.unclear);
   } else if (machine.deleting) {
-    out.problem = fmt::format("Machine {} is being deleted", machine.key);
+    problem = fmt::format("Machine {} is being deleted", machine.key);
   } else if (!host) {
-    out.problem = fmt::format(
+    problem = fmt::format(
         "Machine {} has providerID \"{}\", which does not name a BareMetalHost "
         "(metal3://NAMESPACE/HOST/METAL3MACHINE)",
         machine.key, machine.provider_id);
   } else if (action == PowerAction::kSuspend) {
-    out.problem =
+    problem =
         machine.has_node ? why_on(machine) : fmt::format("Machine {} has no Node", machine.key);
   }
-  out.host = host.value_or(PowerHost{});
-  return out;
+  return problem.empty() ? Result<PowerHost>{*host} : Error{Code::kConflict, problem};
 }
 
-SleepRuling rule_sleep(const KubeNode& node, const SlurmNode& slurm) {
+std::optional<node::Condition> rule_sleep(const KubeNode& node, const SlurmNode& slurm) {
   const auto& state = slurm.state;
   const auto condition = [](const char* reason, const std::string& message) {
-    return SleepRuling{false, node::Condition{kAsleep, "True", reason, message}};
+    return node::Condition{kAsleep, "True", reason, message};
   };
   if (is_powering_up(state)) {
     return condition("PoweringUp", "Slurm is powering this host up");
@@ -89,7 +88,7 @@ SleepRuling rule_sleep(const KubeNode& node, const SlurmNode& slurm) {
                                  slurm.name));
   }
   if (node.is_ready() || state.base == "DOWN") {  // DOWN: ResumeTimeout is over
-    return {true};
+    return std::nullopt;
   }
   return condition("PoweringUp",
                    "Slurm has powered this host up, and its slurmlet is not Ready yet");

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "node/node.h"
 #include "operator/rules/site.h"
 
@@ -27,37 +28,23 @@ struct PowerMachine {
   std::vector<const SlurmNode*> slurm;  // all of its host, in a dump from now
 };
 
-struct PowerFacts {
-  std::string slurm_node;
-  std::vector<PowerMachine> machines;  // that have it
-};
-
 // A BareMetalHost, and the Metal3Machine that must be its consumer.
 struct PowerHost {
   std::string namespace_name, name, consumer;
   bool operator==(const PowerHost&) const = default;
 };
 
-struct PowerRuling {
-  PowerHost host;
-  std::string problem;  // why nothing may be done; "" = it may
-};
-
 // By Slurm's power saving: about to be, or done.
 bool is_powering_down(const node::SlurmState& state);
 bool is_powering_up(const node::SlurmState& state);
 
-PowerRuling rule_power(PowerAction action, const PowerFacts& facts);
+// The host of a Slurm node, which these Machines have; kConflict: it may not be switched.
+Result<PowerHost> rule_power(PowerAction action, const std::vector<PowerMachine>& machines);
 
 // Condition of a Node whose host sleeps.
 inline constexpr const char* kAsleep = "SlurmNodeAsleep";
 
-struct SleepRuling {
-  bool awake = false;                             // the Machine's mark and the condition go
-  std::optional<node::Condition> condition = {};  // to be on the Node; nothing = as it is
-};
-
-// Of a marked Machine's Node, by a dump that began after the mark was seen.
-SleepRuling rule_sleep(const KubeNode& node, const SlurmNode& slurm);
+// Of a marked Machine's Node, by a dump that began after the mark was seen; nothing: it is awake.
+std::optional<node::Condition> rule_sleep(const KubeNode& node, const SlurmNode& slurm);
 
 }  // namespace slurmlet::op
