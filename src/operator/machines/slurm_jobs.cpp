@@ -29,7 +29,7 @@ void SlurmJobs::new_dump() {
   }
   wanted_.clear();
   known_.reset();
-  next_ = Query::kShown;
+  query_due_ = true;
   commands_.clear();
 }
 
@@ -103,16 +103,15 @@ void SlurmJobs::finish_command(const CommandOutput& output, std::vector<JobComma
 }
 
 bool SlurmJobs::take(SteadyTime now, const CommandOutput& output) {
-  next_ = Query::kDone;
-  if (last_query_ == Query::kJobs) {
+  if (!asks_shown_) {
+    query_due_ = false;
     return take_jobs(now, output);
   }
-  if (!shown_.take(now, output)) {
+  query_due_ = shown_.take(now, output);
+  if (!query_due_) {
     problem_ = shown_.problem();
-    return true;
   }
-  next_ = Query::kShown;
-  return false;
+  return !query_due_;
 }
 
 bool SlurmJobs::take_jobs(SteadyTime now, const CommandOutput& output) {
@@ -151,11 +150,11 @@ CommandSpec SlurmJobs::command(const JobCommand& command) const {
 }
 
 CommandSpec SlurmJobs::query(SteadyTime now) {
-  if (auto spec = shown_.query(now)) {
-    last_query_ = Query::kShown;
+  auto spec = shown_.query(now);
+  asks_shown_ = spec.has_value();
+  if (spec) {
     return *std::move(spec);
   }
-  last_query_ = Query::kJobs;
   coming_ = Answer{wanted_, {}, now, now};
   return slurm::squeue_query(client_);
 }
@@ -169,14 +168,14 @@ void SlurmJobs::begin_next(SteadyTime now) {
     running_ = std::move(commands_.front());
     commands_.pop_front();
     spec = command(*running_);
-  } else if (!wanted_.empty() && !known_ && next_ != Query::kDone) {
+  } else if (!wanted_.empty() && !known_ && query_due_) {
     spec = query(now);
   } else {
     return;
   }
   if (const Status started = runner_->start(spec, now); !started) {
     problem_ = started.error().message;
-    next_ = Query::kDone;
+    query_due_ = false;
     running_.reset();
     coming_.reset();
   }

@@ -63,7 +63,6 @@ class SlurmJobs {
     slurm::JobsByNode jobs;
     SteadyTime began, ended;
   };
-  enum class Query : std::uint8_t { kShown, kJobs, kDone };
   bool is_fresh(SteadyTime now) const;
   bool take(SteadyTime now, const CommandOutput& output);
   bool take_jobs(SteadyTime now, const CommandOutput& output);
@@ -78,7 +77,7 @@ class SlurmJobs {
   std::set<std::string> wanted_;
   std::optional<Answer> known_, coming_;
   std::string problem_;
-  Query next_ = Query::kDone, last_query_ = Query::kDone;
+  bool query_due_ = false, asks_shown_ = false;  // asks_shown_: what runs is shown_'s
   std::deque<JobCommand> commands_;
   std::optional<JobCommand> running_;
   std::set<std::string> handled_,

@@ -136,9 +136,7 @@ HealthRuling rule_health_end(const HealthPolicy& policy, const HealthFacts& fact
                               age(*one, now).value_or(Duration{}) >= kGoodFor);
   });
   if (is_watched && are_all_good && facts.node->is_ready()) {
-    const DrainRuling end = end_own_drain(*facts.slurm);
-    out.action = end.action;
-    out.waits_for = end.waits_for;
+    out.action = end_own_drain(*facts.slurm).action;
     out.why = fmt::format("{} has been {} for ten minutes", type, condition->condition.status);
   }
   return out;
