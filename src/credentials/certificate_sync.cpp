@@ -104,19 +104,20 @@ SteadyTime CertificateSync::step_request(Now now) {
   if (!subject_.get()) {
     return kNever;
   }
-  if (asked_) {
+  if (submitted_) {
     follow(now);
   }
-  if (!asked_ && is_due(now) && now.steady >= retry_.next) {
-    ask(now);
-    if (asked_) {
+  if (!submitted_ && is_due(now) && now.steady >= retry_.next) {
+    submit(now);
+    if (submitted_) {
       follow(now);
     }
   }
-  if (asked_) {
+  if (submitted_) {
     remind(now);
-    return asked_->reminded ? asked_->watch_next
-                            : std::min(asked_->watch_next, asked_->since + kApprovalGrace);
+    return submitted_->reminded
+               ? submitted_->watch_next
+               : std::min(submitted_->watch_next, submitted_->since + kApprovalGrace);
   }
   return is_due(now) ? std::max(retry_.next, now.steady) : until_due(now);
 }
@@ -176,7 +177,7 @@ SteadyTime CertificateSync::until_due(Now now) const {
 
 // --- requesting
 
-void CertificateSync::ask(Now now) {
+void CertificateSync::submit(Now now) {
   const auto key = in_store([](tls::CertificateStore& store) { return store.pending_key(); });
   if (store_problem_) {
     return;
@@ -200,8 +201,8 @@ void CertificateSync::ask(Now now) {
     ++status_.requests;
     say(log::info, "submitted request " + wanted.name + " to " + wanted.signer_name);
     wait_for(*created, *key, now);
-    if (asked_) {
-      asked_->watch->watch_from(created->resource_version);
+    if (submitted_) {
+      submitted_->watch->watch_from(created->resource_version);
     }
   } else if (created.error().code == Code::kConflict) {
     find(wanted, *key, now);
@@ -219,7 +220,7 @@ void CertificateSync::find(const kube::CertificateRequest& ours, const std::stri
   const auto theirs = tls::request_public_key_digest(found->request_pem);
   const auto digest = tls::public_key_digest(key);
   if (!theirs || !digest || *theirs != *digest || found->signer_name != ours.signer_name) {
-    return refuse("request " + ours.name + " belongs to another client", now);
+    return reject("request " + ours.name + " belongs to another client", now);
   }
   say(log::info, "continuing with request " + ours.name);
   wait_for(*found, key, now);
@@ -227,13 +228,13 @@ void CertificateSync::find(const kube::CertificateRequest& ours, const std::stri
 
 void CertificateSync::wait_for(const kube::CertificateRequest& request, const std::string& key,
                                Now now) {
-  asked_ = Asked{request.name, request.uid, key, *subject_.get(), now.steady};
+  submitted_ = Submitted{request.name, request.uid, key, *subject_.get(), now.steady};
   status_.request_name = request.name;
   status_.pending_since = now.wall;
   status_.problem.clear();
   take(request, now);
-  if (asked_) {
-    asked_->watch = api_.watch(request.name);
+  if (submitted_) {
+    submitted_->watch = api_.watch(request.name);
   }
 }
 
@@ -241,15 +242,15 @@ void CertificateSync::wait_for(const kube::CertificateRequest& request, const st
 
 void CertificateSync::follow(Now now) {
   std::vector<kube::WatchEvent<kube::CertificateRequest>> events;
-  asked_->watch_next = asked_->watch->step(now, events);
+  submitted_->watch_next = submitted_->watch->step(now, events);
   for (const auto& event : events) {
     read_event(event, now);
-    if (!asked_) {
+    if (!submitted_) {
       return;
     }
   }
-  if (const auto error = asked_->watch->last_error()) {
-    complain("request " + asked_->name + " cannot be watched: " + error->message, now);
+  if (const auto error = submitted_->watch->last_error()) {
+    complain("request " + submitted_->name + " cannot be watched: " + error->message, now);
   } else {
     status_.problem.clear();
   }
@@ -266,10 +267,10 @@ void CertificateSync::read_event(const kube::WatchEvent<kube::CertificateRequest
   const kube::CertificateRequest& seen = event.objects.front();
   if (event.type == Type::kDeleted) {
     // News of an earlier request of that name says nothing of this one.
-    if (seen.uid == asked_->uid) {
+    if (seen.uid == submitted_->uid) {
       lose(now);
     }
-  } else if (seen.uid != asked_->uid) {
+  } else if (seen.uid != submitted_->uid) {
     lose(now);
   } else {
     take(seen, now);
@@ -279,41 +280,42 @@ void CertificateSync::read_event(const kube::WatchEvent<kube::CertificateRequest
 void CertificateSync::take(const kube::CertificateRequest& request, Now now) {
   if (request.denied || request.failed) {
     ++status_.denied;
-    refuse("request " + request.name + (request.denied ? " was denied" : " failed") +
+    reject("request " + request.name + (request.denied ? " was denied" : " failed") +
                (request.message.empty() ? "" : ": " + request.message),
            now);
   } else if (!request.certificate.empty()) {
     accept(request.certificate, now);
-  } else if (request.approved && !asked_->approved) {
-    asked_->approved = true;
-    asked_->reminded = false;
+  } else if (request.approved && !submitted_->approved) {
+    submitted_->approved = true;
+    submitted_->reminded = false;
   }
 }
 
 void CertificateSync::accept(const std::string& certificate_pem, Now now) {
-  const std::string name = "the certificate of request " + asked_->name;
+  const std::string name = "the certificate of request " + submitted_->name;
   const auto summary = tls::read_certificate(certificate_pem, name);
   if (!summary) {
-    return refuse(summary.error().message, now);
+    return reject(summary.error().message, now);
   }
-  if (!tls::is_pair(certificate_pem, asked_->key_pem)) {
-    return refuse(name + " is rejected: it does not match this node's key", now);
+  if (!tls::is_pair(certificate_pem, submitted_->key_pem)) {
+    return reject(name + " is rejected: it does not match this node's key", now);
   }
-  if (const auto problem = issued_problem(*summary, asked_->subject, now.wall); !problem.empty()) {
-    return refuse(name + " is rejected: " + problem, now);
+  if (const auto problem = issued_problem(*summary, submitted_->subject, now.wall);
+      !problem.empty()) {
+    return reject(name + " is rejected: " + problem, now);
   }
   auto stored = in_store([certificate_pem, wall = now.wall](tls::CertificateStore& store) {
     return store.accept(certificate_pem, wall);
   });
   if (!stored) {
     if (store_problem_) {
-      late_ = Late{asked_->key_pem, asked_->subject};
+      late_ = Late{submitted_->key_pem, submitted_->subject};
       return forget_request();
     }
     store_problem_ = "";  // read it again
     return fail(stored.error(), now);
   }
-  finish(*std::move(stored), asked_->subject, now);
+  finish(*std::move(stored), submitted_->subject, now);
 }
 
 void CertificateSync::finish(tls::StoredCertificate stored, tls::CertificateSubject subject,
@@ -326,9 +328,9 @@ void CertificateSync::finish(tls::StoredCertificate stored, tls::CertificateSubj
   say(log::info, "issued, valid until " + rfc3339(*status_.not_after));
   if (is_due(now)) {
     // By our clock most of its life is over already: no flood of requests for that.
-    retry_.next = now.steady + retry_.refusal.next();
+    retry_.next = now.steady + retry_.rejection.next();
   } else {
-    retry_.refusal.reset();
+    retry_.rejection.reset();
     retry_.next = {};
   }
 }
@@ -336,19 +338,19 @@ void CertificateSync::finish(tls::StoredCertificate stored, tls::CertificateSubj
 // --- what can go wrong
 
 // This request will come to nothing: another key, later.
-void CertificateSync::refuse(const std::string& why, Now now) {
+void CertificateSync::reject(const std::string& why, Now now) {
   forget_request();
   drop_key();
   complain(why, now);
-  retry_.next = now.steady + retry_.refusal.next();
+  retry_.next = now.steady + retry_.rejection.next();
 }
 
 // Deleted by a person, or by the cluster's cleaner after a day: the same again.
 void CertificateSync::lose(Now now) {
-  complain("request " + asked_->name +
+  complain("request " + submitted_->name +
                " was deleted before it was approved or denied; submitting it again",
            now);
-  if (now.steady - asked_->since > kLongLife) {
+  if (now.steady - submitted_->since > kLongLife) {
     retry_.reset_calls();
   }
   forget_request();
@@ -368,7 +370,7 @@ void CertificateSync::fail(const Error& error, Now now) {
 }
 
 void CertificateSync::forget_request() {
-  asked_.reset();
+  submitted_.reset();
   status_.request_name.clear();
   status_.pending_since.reset();
 }

@@ -65,7 +65,7 @@ struct CertificateReport {
   std::uint64_t reload_failures = 0;
 };
 
-// Whom a certificate is to name, once that has stayed the same for a while.
+// The subject of a certificate, once that has stayed the same for a while.
 class SettledSubject {
  public:
   explicit SettledSubject(const Random& random) : backoff_(Delay::kCertificateChange, random) {}
@@ -92,7 +92,7 @@ class CertificateSync {
   CertificateSync(kube::CertificateApi& api, tls::CertificateStore store,
                   CertificateSyncOptions options, Random random, Issued issued);
 
-  // Whom the certificate is to name; nothing (the start) = not known yet, request none.
+  // Nothing (the start) = not known yet, request none.
   void set_subject(std::optional<tls::CertificateSubject> subject);
 
   // Reads the store when first called. `issued` is called with the current certificate then, and
@@ -106,7 +106,7 @@ class CertificateSync {
   static constexpr std::chrono::seconds kApprovalGrace{10};
 
   // A request that the API server holds.
-  struct Asked {
+  struct Submitted {
     std::string name, uid;
     std::string key_pem;
     tls::CertificateSubject subject;
@@ -125,7 +125,7 @@ class CertificateSync {
   struct Retry {
     Backoff call;  // the API server or the disk does not do it
     Backoff unanswered;
-    Backoff refusal;  // a request was denied or failed, or what came of it is no use
+    Backoff rejection;  // a request was denied or failed, or what came of it is no use
     SteadyTime next{};
     void reset_calls() {
       call.reset();
@@ -134,7 +134,7 @@ class CertificateSync {
   };
   struct Current {
     tls::StoredCertificate certificate;
-    std::optional<tls::CertificateSubject> subject;  // asked for with; else what it says
+    std::optional<tls::CertificateSubject> subject;  // of its request; else what it says
     WallTime renew_at{};
   };
 
@@ -147,7 +147,7 @@ class CertificateSync {
   bool is_valid(Now now) const;
   bool is_due(Now now) const;
   SteadyTime until_due(Now now) const;
-  void ask(Now now);
+  void submit(Now now);
   void find(const kube::CertificateRequest& ours, const std::string& key, Now now);
   void wait_for(const kube::CertificateRequest& request, const std::string& key, Now now);
   void follow(Now now);
@@ -155,7 +155,7 @@ class CertificateSync {
   void take(const kube::CertificateRequest& request, Now now);
   void accept(const std::string& certificate_pem, Now now);
   void finish(tls::StoredCertificate stored, tls::CertificateSubject subject, Now now);
-  void refuse(const std::string& why, Now now);
+  void reject(const std::string& why, Now now);
   void lose(Now now);
   void fail(const Error& error, Now now);
   void remind(Now now);
@@ -176,7 +176,7 @@ class CertificateSync {
   std::optional<std::string> store_problem_{""};  // nothing: what the store holds is known
   std::optional<Late> late_;
   std::optional<Current> current_;
-  std::optional<Asked> asked_;
+  std::optional<Submitted> submitted_;
   std::string said_;  // last line of the log
   CertificateStatus status_;
 };

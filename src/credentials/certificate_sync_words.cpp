@@ -6,14 +6,15 @@
 namespace slurmlet::credentials {
 
 void CertificateSync::remind(Now now) {
-  if (asked_->reminded || now.steady - asked_->since < kApprovalGrace) {
+  if (submitted_->reminded || now.steady - submitted_->since < kApprovalGrace) {
     return;
   }
-  asked_->reminded = true;
-  say(log::info, asked_->approved
-                     ? "request " + asked_->name + " is approved and waiting for its signer"
-                     : "request " + asked_->name +
-                           " is waiting for approval: kubectl certificate approve " + asked_->name);
+  submitted_->reminded = true;
+  say(log::info, submitted_->approved
+                     ? "request " + submitted_->name + " is approved and waiting for its signer"
+                     : "request " + submitted_->name +
+                           " is waiting for approval: kubectl certificate approve " +
+                           submitted_->name);
 }
 
 CertificateStatus CertificateSync::status() const {

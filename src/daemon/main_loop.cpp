@@ -90,14 +90,14 @@ sync::NodeSyncOptions MainLoop::node_options() {
   return options;
 }
 
-EndScope MainLoop::end_scope() const {
+DeletionScope MainLoop::deletion_scope() const {
   return {settings_.state_dir,       identity_.boot_id,         name(),
           metal3_uuid_of(identity_), provider_id_of(identity_), credential_};
 }
 
 // Removes what is of another boot or identity.
 std::optional<node::DeletionRecord> MainLoop::load_deletion() {
-  auto deletion = load_node_end(end_scope(), now().steady);
+  auto deletion = load_deletion_record(deletion_scope(), now().steady);
   if (!deletion) {
     log::warning(deletion.error().message);
   }
@@ -109,8 +109,9 @@ std::optional<node::DeletionRecord> MainLoop::load_deletion() {
 }
 
 void MainLoop::save_deletion(const std::optional<node::DeletionRecord>& deletion) {
-  shared_.saver.save("whether this Node was cordoned is not saved",
-                     [scope = end_scope(), deletion] { return save_node_end(scope, deletion); });
+  shared_.saver.save(
+      "whether this Node was cordoned is not saved",
+      [scope = deletion_scope(), deletion] { return save_deletion_record(scope, deletion); });
 }
 
 void MainLoop::notice_other_credential() {

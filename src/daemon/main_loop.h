@@ -65,7 +65,7 @@ class MainLoop {
   Now now() const { return shared_.clock.now(); }
   std::unique_ptr<sync::FactsSync> make_facts();
   sync::NodeSyncOptions node_options();
-  EndScope end_scope() const;
+  DeletionScope deletion_scope() const;
   std::optional<node::DeletionRecord> load_deletion();
   void save_deletion(const std::optional<node::DeletionRecord>& deletion);
   void notice_other_credential();

@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxBytes = 16384;  // of a file
 
-std::filesystem::path end_file(const EndScope& scope) {
+std::filesystem::path deletion_file(const DeletionScope& scope) {
   return std::filesystem::path{scope.state_dir} / "node-end.json";
 }
 
@@ -31,7 +31,7 @@ bool is_new(const std::string& now, const std::string& saved) {
   return !now.empty() && now != saved;
 }
 
-bool is_of(const Json& document, const EndScope& scope) {
+bool is_of(const Json& document, const DeletionScope& scope) {
   const auto text = [&document](const char* key) { return kube::string_at(document, key); };
   return !scope.boot_id.empty() && text("bootID") == scope.boot_id &&
          text("nodeName") == scope.node_name && !is_new(scope.metal3_uuid, text("metal3UUID")) &&
@@ -71,8 +71,9 @@ Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory) {
   return file;
 }
 
-Result<std::optional<node::DeletionRecord>> load_node_end(const EndScope& scope, SteadyTime now) {
-  const auto text = read_file(end_file(scope), kMaxBytes);
+Result<std::optional<node::DeletionRecord>> load_deletion_record(const DeletionScope& scope,
+                                                                 SteadyTime now) {
+  const auto text = read_file(deletion_file(scope), kMaxBytes);
   if (!text) {
     return text.error().code == Code::kNotFound
                ? Result<std::optional<node::DeletionRecord>>{std::optional<node::DeletionRecord>{}}
@@ -80,26 +81,27 @@ Result<std::optional<node::DeletionRecord>> load_node_end(const EndScope& scope,
   }
   const Json document = Json::parse(*text, nullptr, false);
   if (!document.is_object() || kube::string_at(document, "nodeUID").empty()) {
-    return Error{Code::kInvalid, end_file(scope).string() +
+    return Error{Code::kInvalid, deletion_file(scope).string() +
                                      " is broken; slurmlet continues without it: if the Node was "
                                      "deleted with its Machine, it is registered again"};
   }
   if (!is_of(document, scope)) {
     return std::optional<node::DeletionRecord>{};
   }
-  node::DeletionRecord end{kube::string_at(document, "nodeUID"),
-                           kube::string_at(document, "machine"),
-                           kube::bool_at(document, "detached")};
+  node::DeletionRecord record{kube::string_at(document, "nodeUID"),
+                              kube::string_at(document, "machine"),
+                              kube::bool_at(document, "detached")};
   if (const auto gone = kube::int_at(document, "goneAtMilliseconds"); gone && *gone >= 0) {
-    end.gone_at = std::min(SteadyTime{milliseconds{*gone}}, now);  // never later than now
-    end.deleted_at = kube::string_at(document, "deletedAt");
+    record.gone_at = std::min(SteadyTime{milliseconds{*gone}}, now);  // never later than now
+    record.deleted_at = kube::string_at(document, "deletedAt");
   }
-  return std::optional{std::move(end)};
+  return std::optional{std::move(record)};
 }
 
-Status save_node_end(const EndScope& scope, const std::optional<node::DeletionRecord>& end) {
-  const auto file = end_file(scope);
-  if (!end || scope.boot_id.empty()) {
+Status save_deletion_record(const DeletionScope& scope,
+                            const std::optional<node::DeletionRecord>& record) {
+  const auto file = deletion_file(scope);
+  if (!record || scope.boot_id.empty()) {
     touches_file(file.native());
     std::error_code error;
     std::filesystem::remove(file, error);
@@ -107,12 +109,12 @@ Status save_node_end(const EndScope& scope, const std::optional<node::DeletionRe
   }
   Json document{{"bootID", scope.boot_id},         {"nodeName", scope.node_name},
                 {"metal3UUID", scope.metal3_uuid}, {"providerID", scope.provider_id},
-                {"credential", scope.credential},  {"nodeUID", end->uid},
-                {"machine", end->machine},         {"detached", end->detached}};
-  if (end->gone_at) {
+                {"credential", scope.credential},  {"nodeUID", record->uid},
+                {"machine", record->machine},      {"detached", record->detached}};
+  if (record->gone_at) {
     document["goneAtMilliseconds"] =
-        std::chrono::duration_cast<milliseconds>(end->gone_at->time_since_epoch()).count();
-    document["deletedAt"] = end->deleted_at;
+        std::chrono::duration_cast<milliseconds>(record->gone_at->time_since_epoch()).count();
+    document["deletedAt"] = record->deleted_at;
   }
   return write_file_atomic(
       file, document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", 0600);

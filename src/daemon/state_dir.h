@@ -29,20 +29,22 @@ Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory);
 // node-end.json (mode 0600, written atomically; only while the Node is cordoned or gone): what
 // sync::NodeSync has to know again after a restart of slurmlet. Good for one boot of the machine
 // and one identity: whatever was made anew starts without it.
-struct EndScope {
+struct DeletionScope {
   std::string state_dir;
   std::string boot_id;  // "" = unknown: then nothing is kept
   std::string node_name, metal3_uuid, provider_id;
   std::string credential;  // ApiAccess::credential_identity()
-  bool operator==(const EndScope&) const = default;
+  bool operator==(const DeletionScope&) const = default;
 };
 
 // kInvalid when the file is none of ours: slurmlet goes on without it. One of another boot or of
 // another identity is nothing.
-Result<std::optional<node::DeletionRecord>> load_node_end(const EndScope& scope, SteadyTime now);
+Result<std::optional<node::DeletionRecord>> load_deletion_record(const DeletionScope& scope,
+                                                                 SteadyTime now);
 
 // Nothing removes the file.
-Status save_node_end(const EndScope& scope, const std::optional<node::DeletionRecord>& end);
+Status save_deletion_record(const DeletionScope& scope,
+                            const std::optional<node::DeletionRecord>& record);
 
 // What is to be remembered in the state directory. It may hang: a write is waited for half a second
 // and goes on beside the loop, and of what comes meanwhile the newest is written next, with step().

@@ -26,8 +26,8 @@ class Pace {
       : clock_(clock), backoff_(Delay::kOverloaded, std::move(random)) {}
 
   SteadyTime not_before() const { return not_before_; }
-  // Of a request that is not sent: what the server did before. Nothing: it may be sent.
-  std::optional<Error> held_back(const std::string& request_name) const {
+  // The Error of a request that is not sent now; nothing: it may be sent.
+  std::optional<Error> backing_off(const std::string& request_name) const {
     const SteadyTime now = clock_.now().steady;
     if (now >= not_before_) {
       return std::nullopt;

@@ -26,8 +26,8 @@ Result<http::Response> rest_call(http::Client& client, const http::Request& requ
     return Error{Code::kTimeout, request_name(request) + ": time limit exceeded"};
   }
   if (options.pace != nullptr) {
-    if (auto held_back = options.pace->held_back(request_name(request))) {
-      return *std::move(held_back);
+    if (auto error = options.pace->backing_off(request_name(request))) {
+      return *std::move(error);
     }
   }
   http::Request bounded = request;

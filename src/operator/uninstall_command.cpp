@@ -286,7 +286,7 @@ Status Uninstall::preview() {
   for (const kube::Machine& machine : plan.machines) {
     say(describe(machine));
   }
-  for (const NodeMarks& node : plan.nodes) {
+  for (const NodeAnnotations& node : plan.nodes) {
     say(describe(node));
   }
   if (is_written_by_init(own_kubeconfig(options_))) {

@@ -44,13 +44,13 @@ bool is_anothers(const kube::Machine& machine, const SeenSite& seen) {
 
 void add_machine(const kube::Machine& machine, const SeenSite& seen, UninstallPlan& plan,
                  Leaving& leaving) {
-  const bool is_marked = !marks_of(machine).empty();
+  const bool is_marked = !own_annotations(machine).empty();
   if (is_anothers(machine, seen)) {
     if (is_marked && node_of(machine, seen.site.nodes) == nullptr) {
       plan.kept.push_back(fmt::format(
           "Machine {} keeps {}: it has no Node, and may be another Slurm cluster's; set "
           "machineCluster",
-          key_of(machine), join(marks_of(machine), ", ")));
+          key_of(machine), join(own_annotations(machine), ", ")));
     }
     return;
   }
@@ -92,7 +92,7 @@ void add_machine(const kube::Machine& machine, const SeenSite& seen, UninstallPl
   }
 }
 
-// "GPUHealthy: 1 of 8 GPUs missing" of a Reason of ours.
+// "GPUHealthy: 1 of 8 GPUs missing" of the operator's Reason.
 std::string without_mark(const std::string& reason) {
   const auto type = reason.find(health_type(reason));
   return reason.substr(type, reason.rfind(" [") - type);
@@ -124,7 +124,7 @@ NodeChange slurm_change(const SlurmNode& slurm, const SiteView& site, UninstallP
   if (claims.size() > 1) {  // whose note it is, is not known
     asked.drain.clear();
   }
-  // As if the host's next Machine were there: that ends each drain of ours.
+  // As if the host's next Machine were there: that ends each drain of the operator.
   asked.unschedulable = false;
   asked.uid.clear();
   const DrainRuling ruling = rule_drain(asked, slurm, MachineOf::kLives);
@@ -228,14 +228,15 @@ std::string describe(const MachineTemplate& one) {
 }
 
 std::string describe(const kube::Machine& machine) {
-  return fmt::format("Machine {}: remove {}", key_of(machine), join(marks_of(machine), ", "));
+  return fmt::format("Machine {}: remove {}", key_of(machine),
+                     join(own_annotations(machine), ", "));
 }
 
-std::string describe(const NodeMarks& marks) {
+std::string describe(const NodeAnnotations& marks) {
   return fmt::format("Node {}: remove {}", marks.node, join(marks.annotations, ", "));
 }
 
-std::vector<std::string> marks_of(const kube::Machine& machine) {
+std::vector<std::string> own_annotations(const kube::Machine& machine) {
   std::vector<std::string> out;
   if (machine.hooked) {
     out.emplace_back(names::kMachineHook);

@@ -28,10 +28,10 @@ struct MachineTemplate {
   std::vector<std::string> annotations;  // ours
 };
 
-struct NodeMarks {
+struct NodeAnnotations {
   std::string node, uid;
   std::vector<std::string> annotations;
-  bool operator==(const NodeMarks&) const = default;
+  bool operator==(const NodeAnnotations&) const = default;
 };
 
 struct SeenSite {
@@ -49,7 +49,7 @@ struct UninstallPlan {
   std::vector<NodeChange> slurm;
   std::vector<MachineTemplate> templates;
   std::vector<kube::Machine> machines;  // hook, drain policy and scale-down's mark
-  std::vector<NodeMarks> nodes;
+  std::vector<NodeAnnotations> nodes;
   std::vector<std::string> kept;  // what stays, why, and what to do
 
   bool is_done() const {
@@ -63,9 +63,9 @@ UninstallPlan plan_uninstall(SeenSite seen);
 std::string describe(const NodeChange& change, const SlurmNodes& slurm);
 std::string describe(const MachineTemplate& one);
 std::string describe(const kube::Machine& machine);
-std::string describe(const NodeMarks& marks);
+std::string describe(const NodeAnnotations& marks);
 
-// Of the Machine, ours.
-std::vector<std::string> marks_of(const kube::Machine& machine);
+// Of the Machine: the operator's.
+std::vector<std::string> own_annotations(const kube::Machine& machine);
 
 }  // namespace slurmlet::op

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 constexpr Duration kTurn = std::chrono::milliseconds{500};
 
-std::vector<std::string> our_annotations(const json& metadata) {
+std::vector<std::string> own_annotations(const json& metadata) {
   const json& annotations = kube::member(metadata, "annotations");
   std::vector<std::string> out;
   for (const char* key : {names::kMachineHook, names::kDrainPolicy}) {
@@ -119,7 +119,7 @@ Status UninstallSite::list_templates() {
                           kube::string_at(metadata, "resourceVersion"),
                           kube::string_at(kube::member(item, "spec"), "clusterName"),
                           "",
-                          our_annotations(of_template)};
+                          own_annotations(of_template)};
       one.path = base + "/namespaces/" + url_encode(one.namespace_name) + "/" + plural + "/" +
                  url_encode(one.name);
       if (slash == std::string::npos || one.cluster == options_.machine_cluster.substr(slash + 1)) {
@@ -173,11 +173,11 @@ Status UninstallSite::take_back(const UninstallPlan& plan,
     (void)keep_lead_();
     json body;
     body["metadata"] = as_read(machine.uid, machine.resource_version);
-    body["metadata"]["annotations"] = without(marks_of(machine));
+    body["metadata"]["annotations"] = without(own_annotations(machine));
     TRY(report_removal(machine_api_.merge(kube::machine_path(machine), body), describe(machine),
                        done));
   }
-  for (const NodeMarks& node : plan.nodes) {
+  for (const NodeAnnotations& node : plan.nodes) {
     if (!keep_lead_()) {
       return Error{Code::kConflict, "another operator leads now; stop it first"};
     }

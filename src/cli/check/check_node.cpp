@@ -22,23 +22,24 @@ using std::chrono::seconds;
 // now.
 void read_deletion(const config::Settings& settings, const credentials::ApiAccess& access,
                    const daemon::NodePreview& preview, NodeSeen& out) {
-  const auto end = daemon::load_node_end(
+  const auto record = daemon::load_deletion_record(
       {settings.state_dir, preview.facts.machine.boot_id, preview.desired.name,
        daemon::metal3_uuid_of(preview.identity), daemon::provider_id_of(preview.identity),
        access.credential_identity()},
       preview.at.steady);
-  if (!end || !*end) {
+  if (!record || !*record) {
     return;
   }
   if (const auto after = settings.node.recreate_after) {
-    const Duration left = (*end)->gone_at.value_or(preview.at.steady) + *after - preview.at.steady;
+    const Duration left =
+        (*record)->gone_at.value_or(preview.at.steady) + *after - preview.at.steady;
     if (left <= Duration{0}) {
       return;
     }
     out.deleted_until =
         rfc3339(preview.at.wall + std::chrono::duration_cast<WallTime::duration>(left));
   }
-  out.deleted_with = (*end)->machine;
+  out.deleted_with = (*record)->machine;
 }
 
 Finding missing_node(const NodeSeen& seen) {

@@ -5,7 +5,7 @@ set(COMPONENT_TESTS
   lease_thread_test.cpp
   main_loop_test.cpp
   detach_file_test.cpp
-  node_end_file_test.cpp
+  deletion_record_file_test.cpp
   node_identity_test.cpp
   slurm_setup_test.cpp
   state_lock_test.cpp

@@ -14,63 +14,65 @@ namespace {
 using std::chrono::hours;
 using ::testing::HasSubstr;
 
-class NodeEndFileTest : public ::testing::Test {
+class DeletionRecordFileTest : public ::testing::Test {
  protected:
-  Result<std::optional<node::DeletionRecord>> load(const EndScope& scope) {
-    return load_node_end(scope, now_);
+  Result<std::optional<node::DeletionRecord>> load(const DeletionScope& scope) {
+    return load_deletion_record(scope, now_);
   }
   std::string file() const { return (tree_.path("node-end.json")).string(); }
 
   fakes::TempTree tree_;
   SteadyTime now_{hours{5}};
-  EndScope scope_{tree_.root().string(), "boot-1", "n1", "u1", "metal3://a/b/c", "credential-1"};
-  node::DeletionRecord end_{"node-uid-1", "m1", true, SteadyTime{hours{4}}, "2026-11-20T15:58:10Z"};
+  DeletionScope scope_{tree_.root().string(), "boot-1",      "n1", "u1",
+                       "metal3://a/b/c",      "credential-1"};
+  node::DeletionRecord record_{"node-uid-1", "m1", true, SteadyTime{hours{4}},
+                               "2026-11-20T15:58:10Z"};
 };
 
-TEST_F(NodeEndFileTest, ComesBackAsItWasInTheSameBoot) {
+TEST_F(DeletionRecordFileTest, ComesBackAsItWasInTheSameBoot) {
   for (const bool gone : {true, false}) {
     if (!gone) {
-      end_.gone_at.reset();
-      end_.deleted_at.clear();
+      record_.gone_at.reset();
+      record_.deleted_at.clear();
     }
-    ASSERT_TRUE(save_node_end(scope_, end_));
+    ASSERT_TRUE(save_deletion_record(scope_, record_));
     const auto loaded = load(scope_);
     ASSERT_TRUE(loaded);
-    EXPECT_EQ(*loaded, end_);
+    EXPECT_EQ(*loaded, record_);
   }
   const auto mode = std::filesystem::status(file()).permissions();
   EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
-TEST_F(NodeEndFileTest, NothingIsNoFileAndSoIsAnUnknownBoot) {
+TEST_F(DeletionRecordFileTest, NothingIsNoFileAndSoIsAnUnknownBoot) {
   EXPECT_EQ(*load(scope_), std::nullopt);
-  ASSERT_TRUE(save_node_end(scope_, end_));
-  ASSERT_TRUE(save_node_end(scope_, std::nullopt));
+  ASSERT_TRUE(save_deletion_record(scope_, record_));
+  ASSERT_TRUE(save_deletion_record(scope_, std::nullopt));
   EXPECT_FALSE(std::filesystem::exists(file()));
-  EXPECT_TRUE(save_node_end(scope_, std::nullopt));
+  EXPECT_TRUE(save_deletion_record(scope_, std::nullopt));
   scope_.boot_id.clear();
-  ASSERT_TRUE(save_node_end(scope_, end_));
+  ASSERT_TRUE(save_deletion_record(scope_, record_));
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
-TEST_F(NodeEndFileTest, WhatIsNewStartsWithoutIt) {
-  ASSERT_TRUE(save_node_end(scope_, end_));
+TEST_F(DeletionRecordFileTest, WhatIsNewStartsWithoutIt) {
+  ASSERT_TRUE(save_deletion_record(scope_, record_));
   const struct {
     const char* what;
-    std::string EndScope::*field;
+    std::string DeletionScope::*field;
     const char* value;
     bool known;
-  } table[] = {{"a reboot", &EndScope::boot_id, "boot-2", false},
-               {"an unknown boot", &EndScope::boot_id, "", false},
-               {"another name", &EndScope::node_name, "n2", false},
-               {"another uuid", &EndScope::metal3_uuid, "u2", false},
-               {"another providerID", &EndScope::provider_id, "metal3://a/b/d", false},
-               {"another credential", &EndScope::credential, "credential-2", false},
-               {"metadata that is away now", &EndScope::metal3_uuid, "", true},
-               {"the same for the providerID", &EndScope::provider_id, "", true}};
+  } table[] = {{"a reboot", &DeletionScope::boot_id, "boot-2", false},
+               {"an unknown boot", &DeletionScope::boot_id, "", false},
+               {"another name", &DeletionScope::node_name, "n2", false},
+               {"another uuid", &DeletionScope::metal3_uuid, "u2", false},
+               {"another providerID", &DeletionScope::provider_id, "metal3://a/b/d", false},
+               {"another credential", &DeletionScope::credential, "credential-2", false},
+               {"metadata that is away now", &DeletionScope::metal3_uuid, "", true},
+               {"the same for the providerID", &DeletionScope::provider_id, "", true}};
   for (const auto& row : table) {
     SCOPED_TRACE(row.what);
-    EndScope scope = scope_;
+    DeletionScope scope = scope_;
     scope.*row.field = row.value;
     const auto loaded = load(scope);
     ASSERT_TRUE(loaded);
@@ -78,13 +80,13 @@ TEST_F(NodeEndFileTest, WhatIsNewStartsWithoutIt) {
   }
 }
 
-TEST_F(NodeEndFileTest, ATimeToComeIsNow) {
-  end_.gone_at = now_ + hours{1000};
-  ASSERT_TRUE(save_node_end(scope_, end_));
+TEST_F(DeletionRecordFileTest, ATimeToComeIsNow) {
+  record_.gone_at = now_ + hours{1000};
+  ASSERT_TRUE(save_deletion_record(scope_, record_));
   EXPECT_EQ((*load(scope_))->gone_at, now_);
 }
 
-TEST_F(NodeEndFileTest, WhatIsNoneOfOursIsAnError) {
+TEST_F(DeletionRecordFileTest, WhatIsNoneOfOursIsAnError) {
   for (const std::string text : {"", "{", "[]", "{\"bootID\": \"boot-1\"}", "{\"nodeUID\": 7}"}) {
     SCOPED_TRACE(text);
     ASSERT_TRUE(write_file_atomic(file(), text, 0600));

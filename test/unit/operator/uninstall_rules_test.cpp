@@ -75,7 +75,7 @@ std::string planned(UninstallSeen& seen) {
   for (const kube::Machine& machine : plan.machines) {
     out.push_back("Machine " + machine.name);
   }
-  for (const NodeMarks& node : plan.nodes) {
+  for (const NodeAnnotations& node : plan.nodes) {
     out.push_back("Node " + node.node + " " + std::to_string(node.annotations.size()));
   }
   for (const auto& line : plan.kept) {
