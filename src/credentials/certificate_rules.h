@@ -1,6 +1,6 @@
 #pragma once
 
-// What CertificateSync decides by value: the name of a request, whom a certificate names, when it
+// What CertificateSync decides by value: the name of a request, a certificate's subject, when it
 // is to be renewed. Pure.
 
 #include <string>

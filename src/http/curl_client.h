@@ -22,7 +22,7 @@ struct Endpoint {
 // Supplies the bearer token for each request, or "" for none (read per request: tokens rotate).
 using TokenSource = std::function<std::string()>;
 
-// Where to go and as whom. Immutable once it is handed out.
+// The server, and the client's identity. Immutable once it is handed out.
 struct Credentials {
   Endpoint endpoint;
   std::shared_ptr<const tls::ClientIdentity> identity;  // CA bundle, client certificate and key

@@ -42,7 +42,7 @@ class LeaseApi {
   virtual Result<Lease> create(const Lease& lease) = 0;    // kConflict: exists
   virtual Result<Lease> update(const Lease& lease) = 0;    // PUT; kConflict, kNotFound
   // PATCH, unread, of a Lease that `holder` holds: sets renewTime and keeps the one before in
-  // acquireTime. kInvalid: somebody else holds it; kNotFound.
+  // acquireTime. kInvalid: another client holds it; kNotFound.
   virtual Result<Lease> renew_held(const std::string& name, const std::string& holder,
                                    const std::string& renew_time) = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-// How to reach one API server and as whom: the common result of a kubeconfig and of the
+// How to reach one API server and as which user: the common result of a kubeconfig and of the
 // environment form (single files). Holds secrets: never print one.
 
 #include <filesystem>

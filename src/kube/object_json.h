@@ -84,7 +84,7 @@ Result<Pod> pod_from_json(const nlohmann::json& value);
 //   never ran, has a status waiting, with the pod's reason
 //   has no status           none is made up, as for any pod that a kubelet rejects
 //
-// Nobody but a person waits for a pod without a controller, and kubectl debug waits until the
+// Only a user waits for a pod without a controller, and kubectl debug waits until the
 // container has run or ended: there a container without a status is terminated with 128.
 //
 // So no container of a Job that never ran has an exit code: the Job controller compares each one

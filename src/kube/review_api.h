@@ -102,7 +102,7 @@ std::string own_right_body(const OwnRight& right);
 Result<AccessReview> review_own_right(http::Client& client, const CallOptions& options,
                                       const OwnRight& right);
 
-// Whom the API server takes us for. kNotFound before Kubernetes 1.28.
+// The user that the API server takes us for. kNotFound before Kubernetes 1.28.
 Result<UserInfo> who_am_i(http::Client& client, const CallOptions& options);
 
 // "v1.36.2".

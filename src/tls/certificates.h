@@ -39,9 +39,9 @@ Result<std::string> public_key_digest(const std::string& key_pem);
 // The same name of the public key in a certificate request, which shows whose request it is.
 Result<std::string> request_public_key_digest(const std::string& request_pem);
 
-// Whom a certificate request names. Strict, for who decides about it: kInvalid for whatever another
-// reader could understand differently (two lists of names, names that are neither DNS nor IP, other
-// parts of the subject than one common name and organizations).
+// The subject of a certificate request. Strict, for who decides about it: kInvalid for whatever
+// another reader could understand differently (two lists of names, names that are neither DNS nor
+// IP, other parts of the subject than one common name and organizations).
 Result<CertificateSubject> read_certificate_request(const std::string& pem);
 
 // A certificate and its pin: "sha256:<hex>" of its SubjectPublicKeyInfo, as kubeadm's

@@ -19,8 +19,8 @@ struct x509_store_st;  // OpenSSL's X509_STORE
 
 namespace slurmlet::tls {
 
-// Whom a certificate names. The kubelet signers allow no SAN in a client certificate and ask for at
-// least one in a serving certificate
+// The subject of a certificate. The kubelet signers allow no SAN in a client certificate and ask
+// for at least one in a serving certificate
 // (https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/).
 struct CertificateSubject {
   std::string common_name = {};

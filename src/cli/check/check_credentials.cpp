@@ -27,7 +27,7 @@ using check::Severity;
 
 using node::vocabulary::kNodeUser;
 constexpr unsigned kForOthers = 0007;
-constexpr int kLastTenth = 10;  // of a certificate's life: somebody should have renewed it
+constexpr int kLastTenth = 10;  // of a certificate's life: it should have been renewed
 
 // Whether a kubeconfig or PEM file holds a key or a token, and not only names or certificates.
 bool holds_secret(const std::string& path) {

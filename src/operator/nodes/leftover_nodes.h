@@ -1,7 +1,7 @@
 #pragma once
 
-// Deletes Nodes whose Machine is gone, since nobody else does. The Lease must have expired first
-// (lease_watch.h), so a running slurmlet keeps its Node.
+// Deletes Nodes whose Machine is gone, as no other controller does. The Lease must have expired
+// first (lease_watch.h), so a running slurmlet keeps its Node.
 //
 // A step object; its calls to the API server block. Not thread-safe.
 

@@ -12,7 +12,7 @@ constexpr std::string_view kMachineDeleted = "slurmlet: machine deleted";
 constexpr std::string_view kOurs = "slurmlet: ";
 constexpr std::size_t kLongestText = 200;     // of a condition
 constexpr std::string_view kAdded = " : ";    // by slurmctld, to an existing Reason
-constexpr std::string_view kWas = ", was: ";  // of 0.1, before somebody else's Reason
+constexpr std::string_view kWas = ", was: ";  // of 0.1, before an administrator's Reason
 
 // A Node's uid may follow `word` (in 0.1 always).
 bool is_reason(std::string_view reason, std::string_view word) {
@@ -31,7 +31,7 @@ bool is_not_responding_reason(std::string_view reason) {
   return reason.starts_with("Not responding") || reason.ends_with(" : Not responding");
 }
 
-// The Reason without ours; "" = nobody else set one.
+// The Reason without ours; "" = no other was set.
 std::string others_reason(std::string_view reason) {
   if (reason.starts_with(kOurs)) {
     const auto was = reason.find(kWas);

@@ -71,7 +71,7 @@ std::string to_annotation(const DrainNote& note);
 // Fields are empty if `text` is no note.
 DrainNote parse_drain_note(std::string_view text);
 
-// How a drain of ours ends that is not wanted any more.
+// How a drain of the operator ends that is not wanted any more.
 DrainRuling end_own_drain(const SlurmNode& slurm);
 
 DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm,

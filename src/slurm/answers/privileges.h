@@ -37,7 +37,7 @@ bool shows_all(const PrivacyConfig& config, const SlurmIdentity& self);
 CommandSpec admin_level_query(const ClientSettings& settings, const std::string& user);
 bool is_operator(const CommandOutput& output);
 
-// What is hidden from whom, and the fix.
+// What is hidden from which user, and the fix.
 std::string hidden_text(const PrivacyConfig& config, const SlurmIdentity& self);
 
 }  // namespace slurmlet::slurm

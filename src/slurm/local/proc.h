@@ -34,7 +34,7 @@ std::optional<std::string> process_environment(const std::string& proc, int pid,
                                                const std::string& name);
 // Whether /proc/PID/environ is ours to read: of our own user's processes, and of all for root.
 bool process_environment_readable(const std::string& proc, int pid);
-// As whom a process runs, of /proc/PID/status, as our own user namespace numbers it.
+// The user of a process, of /proc/PID/status, as our own user namespace numbers it.
 struct ProcessOwner {
   std::array<uid_t, 4> uids{};  // real, effective, saved, of the file system
   gid_t real_gid = 0;

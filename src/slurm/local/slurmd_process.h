@@ -32,7 +32,7 @@ struct SlurmdPlaces {
   std::string unit = "slurmd.service";
   // SlurmdPidFile as slurm.conf has it, with %n and %h: of whichever node; "" = none known.
   std::string pid_pattern = {};
-  TrustedUsers users = {};  // as whom slurmd runs, and who writes its pidfile
+  TrustedUsers users = {};  // of slurmd, and who writes its pidfile
   bool operator==(const SlurmdPlaces&) const = default;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // What slurmctld says of this node, and when it is queried (docs/explanation/slurm-state.md):
-// 1. While slurmlet-operator's record is valid nobody queries slurmctld; the record is judged when
+// 1. While the operator's record is valid, no daemon queries slurmctld; the record is judged when
 //    it changes and when it would expire.
 // 2. Else slurmctld is queried once an interval, which grows with the site (poll_pace.h).
 // 3. Evidence of a change on this machine (request_poll()) brings a query forward, at least 15 s

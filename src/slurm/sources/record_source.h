@@ -1,7 +1,8 @@
 #pragma once
 
 // This node's state by the annotation slurmlet.io/record of its own Node, where slurmlet-operator
-// writes it (published_record.h). Nobody is queried: the text is handed in as the watch reports it.
+// writes it (published_record.h). Nothing is queried: the text is handed in as the watch reports
+// it.
 //
 // When a record counts, and when slurmctld is queried in its place:
 // docs/explanation/slurm-state.md, Records. One that is too old because slurmctld itself fails is

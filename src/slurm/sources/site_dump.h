@@ -58,7 +58,7 @@ class ScontrolDump final : public DumpSource {
 inline constexpr std::size_t kMaxDumpOfNode = std::size_t{16} << 20;
 
 // Times in the answer are Unix seconds with `nonce` behind them (digits and letters): in a line
-// that somebody has written into a Comment to pass for another node's record it cannot be.
+// that a user has written into a Comment to pass for another node's record it cannot be.
 CommandSpec dump_query(const ClientSettings& settings, const std::string& nonce,
                        const std::string& node = "");
 Result<std::string> new_nonce();

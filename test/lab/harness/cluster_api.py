@@ -1,5 +1,5 @@
 """The core manager of Cluster API on the API server of a test, which is management and workload cluster in one.
-Stand-ins play what is not Cluster API: a control plane that somebody else manages, and an infrastructure provider
+Stand-ins play what is not Cluster API: a control plane that another program manages, and an infrastructure provider
 whose machines are there at once. Built by test/lab/tools/build.sh."""
 import base64
 import pathlib
@@ -162,7 +162,7 @@ class ClusterAPI(Program):
         self.infrastructure.ended.set()
         self.infrastructure.join()
         super().stop()
-        for kind in "clusters", "machinedeployments", "machinesets", "machines":  # nobody is left to remove them
+        for kind in "clusters", "machinedeployments", "machinesets", "machines":  # no controller is left to remove them
             for item in self.api.get(f"{CORE}/{kind}")["items"]:
                 self.api.merge(f"{CORE}/{kind}/{item['metadata']['name']}", {"metadata": {"finalizers": None}})
         self.api.delete(f"/api/v1/namespaces/default/secrets/{CLUSTER}-kubeconfig")

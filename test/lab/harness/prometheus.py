@@ -69,7 +69,7 @@ class Prometheus(Program):
             return False
 
     def api(self, path, **parameters):
-        """The data of /api/v1/PATH; what Prometheus refuses is a ValueError with its reason."""
+        """The data of /api/v1/PATH; what Prometheus rejects is a ValueError with its reason."""
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
             with urllib.request.urlopen(url, timeout=10) as response:

@@ -58,7 +58,7 @@ class OperatorLoopTest : public ::testing::Test {
     site_.nodes.at(name).unschedulable = on;
     feed_watch(name);
   }
-  // DOWN or FAIL for somebody's reason.
+  // DOWN or FAIL for an administrator's Reason.
   FakeNode& add_broken(const std::string& name, bool fails) {
     add(name);
     FakeNode& node = slurm_.nodes[name];
