@@ -49,7 +49,7 @@ def cell(text):
 
 def sentence(text):
     text = cell(text)
-    begin = text[:1] if re.match(r"slurm|init, |kubectl|munge", text) else text[:1].upper()
+    begin = text[:1] if re.match(r"slurm|init, |kubectl|munge|scontrol|status\.|debug, ", text) else text[:1].upper()
     return begin + text[1:] + ("" if text.endswith((".", ":", "?")) else ".")
 
 
@@ -127,7 +127,7 @@ def operator_settings():
 def commands():
     out = "# Commands\n\n" + MADE.format("the programs' --help")
     out += ("Use this when you look for a command's arguments or its exit codes. [What they print](../tutorials/first-node.md). "
-            "`slurmlet` alone is the daemon. Pass the `--config` and the environment variables that the unit sets. On a machine: "
+            "`slurmlet` alone is the daemon. If a drop-in of yours gives it `--config` or environment variables, give commands the same. On a machine: "
             "`man slurmlet`, `man slurmlet-operator`, `man slurmlet.yaml`.\n\n")
     out += text_of("commands") + "\n"
     usage = shown("slurmlet").split("Usage:\n", 1)[1].split("\n\n", 1)[0]
@@ -272,7 +272,8 @@ def metrics():
             "[How to scrape](../how-to/alerting.md).\n\n")
     groups = [("slurmlet", "Port 10250 (`endpoint.port`), `/metrics`.", metric_names.METRICS),
               ("slurmlet-operator", "`metricsAddress`, `/metrics`.", metric_names.OPERATOR_METRICS),
-              ("slurmlet-operator with autoscale", "Beside them, of the one that leads.", metric_names.SCALING_METRICS),
+              ("slurmlet-operator with autoscale: true", "There too, of the one that leads. [Autoscaling](../how-to/autoscaling.md).",
+               metric_names.SCALING_METRICS),
               ("The node's usage", "Port 10250, `/metrics/resource`, as the kubelet has it for metrics-server.",
                {name: set() for name in found if name not in names})]
     for title, where, some in groups:
