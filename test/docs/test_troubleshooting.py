@@ -23,13 +23,11 @@ WORDS = ("CSR", "DOWN", "DURATION", "NAME")
 
 @pytest.fixture(scope="module", name="literals")
 def texts_of_the_programs():
-    """All string literals, in parts that have no {} of a format."""
-    found = set()
-    for path in [*sources.SOURCES.rglob("*.cpp"), *sources.SOURCES.rglob("*.h")]:
-        for kind, text in sources.tokens(sources.without_includes(path)):
-            if kind == "string":
-                found |= set(re.split(r"\{[^}]*\}", text))
-    return found
+    """[all string literals of a source file, in parts that have no {} of a format]."""
+    def of_file(path):
+        texts = (text for kind, text in sources.tokens(sources.without_includes(path)) if kind == "string")
+        return {part for text in texts for part in re.split(r"\{[^}]*\}", text)}
+    return [of_file(path) for path in [*sources.SOURCES.rglob("*.cpp"), *sources.SOURCES.rglob("*.h")]]
 
 
 def parts(message):
@@ -41,7 +39,12 @@ def parts(message):
 
 
 def is_printed(message, literals):
-    """Whether each piece is in a literal. A capital word is taken as it is, else as a placeholder."""
+    """Whether one source file has each piece in a literal."""
+    return any(is_printed_by(message, of_file) for of_file in literals)
+
+
+def is_printed_by(message, literals):
+    """A capital word is taken as it is, else as a placeholder."""
     def there(piece):
         if any(piece in text for text in literals):
             return True
@@ -62,6 +65,11 @@ def test_a_heading_is_a_message_of_the_programs(message, literals):
 def test_what_no_program_prints_is_found(literals):
     assert not is_printed("slurmd has gone fishing", literals)
     assert not is_printed("Node NAME belongs to a teapot", literals)
+
+
+def test_pieces_of_two_messages_are_none(literals):
+    assert is_printed("slurmd NAME", literals) and is_printed("already exists", literals)
+    assert not is_printed("slurmd NAME already exists", literals)
 
 
 def subjects():
