@@ -190,7 +190,9 @@ def conditions():
     words = meanings("states", [sources.strings(row)[0] for row in core])
     out = "# Conditions and reasons\n\n" + MADE.format("the tables in src/node")
     out += ("Use this when `kubectl describe node` shows a condition or a reason that you want to understand. Alerts may match "
-            "types and reasons; messages may change. [How Slurm's state is known](../explanation/slurm-state.md).\n\n")
+            "types and reasons; messages may change. [How Slurm's state is known](../explanation/slurm-state.md).\n\n"
+            "The reason `NodeStatusUnknown` is Kubernetes' own: [the Lease is not renewed]"
+            "(../troubleshooting.md#reason-nodestatusunknown).\n\n")
     out += "## Slurm's states\n\nAlways there. Slurm's own words are in the annotation `slurmlet.io/slurm-state`.\n\n"
     for row in core:
         word, no_reason, no_message, yes = sources.strings(row)
