@@ -65,11 +65,12 @@ def of_page(page):
     above = text.split("\n")
     out = []
     for number, language, lines in markdown.blocks(text):
-        if not is_shell(language, lines):
+        comment = above[number - 2].strip() if number > 1 else ""
+        run = RUN.fullmatch(comment)
+        if not run and not is_shell(language, lines):
             continue
         block = Block(page, number, "\n".join(lines))
-        comment = above[number - 2].strip() if number > 1 else ""
-        if run := RUN.fullmatch(comment):
+        if run:
             block.where = run["where"]
             block.values = dict(pair.split("=", 1) for pair in run["values"].split())
             block.exit_code = int(block.values.pop("exit", 0))

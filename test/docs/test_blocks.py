@@ -46,6 +46,11 @@ kubectl: no
     assert (three.where, three.why) == ("", "")
 
 
+def test_a_block_that_begins_with_no_known_command_is_run_where_a_comment_says_so(tmp_path):
+    [one] = blocks.of_page(page(tmp_path, "<!-- run: node -->\n```\nID=1\necho $ID\n```\n```\nDebian GNU/Linux\n```\n"))
+    assert (one.where, one.text) == ("node", "ID=1\necho $ID")
+
+
 def test_of_a_block_with_output_the_commands_are_run(tmp_path):
     [one] = blocks.of_page(page(tmp_path, "```console\n$ a \\\n  b\nshown\n$ c\n```\n"))
     assert one.script({}) == "a \\\n  b\nc"
