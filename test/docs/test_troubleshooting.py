@@ -54,12 +54,18 @@ def is_printed_by(message, literals):
 
 
 MESSAGES = [message for heading in HEADINGS for message in re.findall(r"`([^`]+)`", heading) if message not in OF_OTHERS]
+# "Likewise `A`, `B` and `C`": messages with the same fix.
+ALIKE = [message for some in re.findall(r"Likewise((?:,?\s+(?:and\s+)?`[^`]+`)+)", PAGE) for message in re.findall(r"`([^`]+)`", some)]
 
 
-@pytest.mark.parametrize("message", MESSAGES)
+@pytest.mark.parametrize("message", MESSAGES + ALIKE)
 def test_a_heading_is_a_message_of_the_programs(message, literals):
     assert len(max(parts(message), key=len)) >= 5
     assert is_printed(message, literals), parts(message)
+
+
+def test_messages_with_the_same_fix_are_found():
+    assert len(ALIKE) >= 6
 
 
 def test_what_no_program_prints_is_found(literals):
