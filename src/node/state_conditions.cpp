@@ -39,7 +39,8 @@ constexpr std::array<CoreRule, 10> kCore{{
     {"NOT_RESPONDING", false, "Responding", "slurmd on this node responds to slurmctld",
      "slurmd on this node does not respond to slurmctld"},
     {"INVALID_REG", false, "ValidRegistration", "slurmctld accepted the registration",
-     "slurmctld rejected the registration: the node has fewer resources than slurm.conf specifies"},
+     "slurmctld rejected the registration: the node has fewer resources than slurm.conf specifies; "
+     "compare slurmd -C with slurm.conf"},
 }};
 
 struct FurtherRule {
@@ -119,9 +120,9 @@ std::string still_running(const HostFacts& facts, const NodePolicy& policy) {
                        count == 1 ? "1 job is" : fmt::format("{} jobs are", count),
                        policy.publish_job_ids ? job_ids(*facts.jobs) : "");
   }
-  return facts.slurm.record->state.has("COMPLETING")
-             ? "a job is still completing"
-             : "still allocated to jobs; no job processes on this node";
+  return facts.slurm.record->state.has("COMPLETING") ? "a job is still completing"
+                                                     : "allocated to a job that has no process on "
+                                                       "this node; see squeue -w with its NodeName";
 }
 
 Condition drain_condition(const HostFacts& facts, const SlurmView& view, const NodePolicy& policy) {

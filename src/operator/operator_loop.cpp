@@ -159,7 +159,7 @@ void OperatorLoop::evaluate(const KubeNode& node, Now now) {
   }
   if (!problem.empty() && node.unschedulable && !node.deleting) {
     reports_.node(node, kCordonNotDrained,
-                  "Slurm node " + claimed_name(node) + " is left as it is: " + problem, now);
+                  "Slurm node " + claimed_name(node) + " is not drained: " + problem, now);
   }
   if (node.belongs == Belongs::kUnknown) {
     return;
@@ -181,7 +181,10 @@ void OperatorLoop::evaluate_all(Now now) {
 }
 
 void OperatorLoop::take_lead(bool leads) {
-  log::info(leads ? "this operator leads" : "another operator leads, or none can be elected");
+  const std::string& problem = context_.leader.problem();
+  log::info(leads             ? "this operator leads"
+            : problem.empty() ? "this operator does not lead: another one does"
+                              : "this operator does not lead: " + problem);
   led_ = leads;
   context_.nodes.restart();
   for (const auto& requests : context_.certificates) {

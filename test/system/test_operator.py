@@ -268,7 +268,7 @@ def test_of_two_one_acts_and_the_other_takes_over(site, timing):
     timing("leader stopped to the other's first act", seconds)
     assert seconds < 20
     first.signal(signal.SIGCONT)
-    wait_until(lambda: "another operator leads" in first.output(), what="it to notice")
+    wait_until(lambda: "this operator does not lead" in first.output(), what="it to notice")
     drained = first.output().count("drained Slurm node")
     site.cordon("op001", False)
     site.wait_undrained("op001")

@@ -203,7 +203,7 @@ def never_leads(site, operator):
 
 def leads_once(site, operator):
     wait_until(lambda: "this operator leads" in operator.output(), what="a leader")
-    wait_until(lambda: "another operator leads, or none can be elected" in operator.output(), what="its end")
+    wait_until(lambda: "this operator does not lead" in operator.output(), what="its end")
     assert "/leases/slurmlet-operator" in operator.output() and "403 Forbidden" in operator.output()
 
 

@@ -54,8 +54,7 @@ Findings metadata_findings(const daemon::NodeIdentity& identity, const std::stri
   const std::string uuid = daemon::metal3_uuid_of(identity);
   const std::string provider_id = daemon::provider_id_of(identity);
   if (uuid.empty() && provider_id.empty()) {
-    out.push_back(
-        check::info("none: the Node works, but Cluster API will not match it to a Machine"));
+    out.push_back(check::info("none (only needed with Metal3 and Cluster API)"));
     return out;
   }
   const std::string source = identity.metal3 ? identity.metal3->source : "the configuration";

@@ -42,7 +42,9 @@ std::optional<NodeChange> CordonSync::change(const KubeNode& node, const SlurmNo
   if (!kept_from.empty()) {
     if (node.unschedulable || distrusted.empty()) {
       context_.reports.node(node, node.unschedulable ? kCordonNotDrained : kDrainNotEnded,
-                            "Slurm node " + slurm.name + " is left as it is: " + kept_from, now);
+                            fmt::format("Slurm node {} is not {}drained: {}", slurm.name,
+                                        node.unschedulable ? "" : "un", kept_from),
+                            now);
     }
     return std::nullopt;
   }

@@ -169,8 +169,8 @@ TEST(SlurmStateConditionsTest, DrainingSaysWhatIsStillRunning) {
       {"MIXED", {}, LocalJobs{2, 4}, "2 jobs are still running", ""},
       {"IDLE", {"COMPLETING"}, running({}), "completing", ""},
       // an salloc or a job between its steps leaves no trace here
-      {"ALLOCATED", {}, running({}), "no job processes on this node", ""},
-      {"MIXED", {}, running({}), "no job processes on this node", ""},
+      {"ALLOCATED", {}, running({}), "no process on this node", ""},
+      {"MIXED", {}, running({}), "no process on this node", ""},
       // Slurm has given up on the node, or has not noticed yet; the machine knows better
       {"DOWN", {}, running({7}), "1 job is still running", "(7)"},
       {"IDLE", {}, running({7}), "1 job is still running", "(7)"},
