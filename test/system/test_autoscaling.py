@@ -2,6 +2,7 @@
 Cluster API, and a stand-in for an infrastructure provider whose machines are dynamic nodes (slurmd -Z)."""
 import os
 import re
+import time
 
 import pytest
 
@@ -11,6 +12,7 @@ from harness.cluster_api import CORE, ClusterAPI
 from harness.metric_names import scraped
 from harness.operator_site import HOOK, Site
 from harness.rig import wait_until
+from harness.service_account import can
 from harness.turnstile import Turnstile
 from slurmcluster.config import free_ports
 
@@ -283,14 +285,8 @@ def test_two_deployments_of_one_partition(plane, cluster_api, hosts, autoscaling
         end(cluster_api, site, slurm, gate, "left", "right")
 
 
-def page(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-        return samples(answer.read().decode())
-
-
 def test_what_must_not_be_scaled(plane, cluster_api, pool):
-    """A MachineDeployment of another Cluster, one with a Machine that nothing protects, and one that the API server
-    does not let us scale."""
+    """A MachineDeployment of another Cluster, and one with a Machine that nothing protects."""
     name, slurm, gate, site, _ = pool
     path, [port] = f"{CORE}/machinedeployments/foreign", free_ports(1)
     own = cluster_api.api.get(f"{CORE}/machinedeployments/{name}")
@@ -320,8 +316,34 @@ def test_what_must_not_be_scaled(plane, cluster_api, pool):
                           {"metadata": {"annotations": {HOOK: ""}}})
     one = site.start(*FLAGS, f"--metrics-address=127.0.0.1:{port}")
     wait_until(lambda: f"is not scaled down: Machine default/{bare}" in one.output(), 60, "what keeps it")
-    wait_until(lambda: page(port)["slurmlet_operator_dumps_total"][0][1] > 15, 60, "more than idle-after")
+    wait_until(lambda: scraped(port)["slurmlet_operator_dumps_total"][0][1] > 15, 60, "more than idle-after")
     assert (replicas(cluster_api, name), drained(slurm), marked(cluster_api)) == (2, 0, 0)
 
     cluster_api.api.merge(f"{CORE}/machinedeployments/{name}", {"metadata": {"annotations": {"slurmlet.io/scale-for": None}}})
-    wait_until(lambda: "slurmlet_operator_partition_wanted_machines" not in page(port), 20, "no metrics of what was")
+    wait_until(lambda: "slurmlet_operator_partition_wanted_machines" not in scraped(port), 20, "no metrics of what was")
+
+
+def test_a_refusal_is_not_asked_for_again_before_the_next_interval(plane, cluster_api, pool, autoscaling_account):
+    name, slurm, gate, site, _ = pool
+    role, [port] = "/apis/rbac.authorization.k8s.io/v1/clusterroles/slurmlet-operator-autoscaling", free_ports(1)
+    rules = plane.admin.get(role)["rules"]
+    seen = {}
+
+    def refused(times):
+        failures = {labels["action"]: value for labels, value in scraped(port)["slurmlet_operator_scale_actions_total"]}
+        seen.setdefault(failures["failure"], time.monotonic())
+        return failures["failure"] >= times
+
+    try:
+        plane.admin.merge(role, {"rules": [rule for rule in rules if rule["verbs"] == ["list"]]})
+        wait_until(lambda: not can(plane, "patch", "machinedeployments/scale", autoscaling_account.user,
+                                   api_group="cluster.x-k8s.io"), what="no right")
+        jobs = whole(slurm, gate, 2)
+        wait_until(lambda: sorted(states(slurm, jobs).values()) == [("PENDING", "0:0"), ("RUNNING", "0:0")], what="one job")
+        one = site.start(*FLAGS, "--interval=10s", f"--metrics-address=127.0.0.1:{port}")
+        wait_until(lambda: "could not be scaled" in one.output(), 30, "the first refusal")
+        wait_until(lambda: refused(3), 60, "three refusals")
+        assert seen[3] - seen[2] > 5
+        assert replicas(cluster_api, name) == 1
+    finally:
+        plane.admin.merge(role, {"rules": rules})
