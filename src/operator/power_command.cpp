@@ -27,6 +27,8 @@ using nlohmann::json;
 
 // The controllers of Machines and hosts write them as well.
 constexpr int kTries = 5;
+// A long list takes a while, in which Slurm may want a host up again.
+constexpr Duration kDumpIsGood = std::chrono::seconds{10};
 
 std::string host_path(const PowerHost& host) {
   return "/apis/metal3.io/v1alpha1/namespaces/" + url_encode(host.namespace_name) +
@@ -129,10 +131,16 @@ Result<std::map<std::string, std::string>> power(const CommandLine& command) {
   TRY(site.list_nodes());
   TRY(site.list_machines());
   TRY(site.dump());
+  SteadyTime dumped = clock.now().steady;
   auto machines = by_slurm_node(site);
   Power switches{command.power.action, machine_client};
   std::map<std::string, std::string> failed;
   for (const std::string& name : wanted) {
+    if (clock.now().steady - dumped > kDumpIsGood) {
+      TRY(site.dump());
+      dumped = clock.now().steady;
+      machines = by_slurm_node(site);
+    }
     const auto& own = machines[name];
     const auto host = rule_power(command.power.action, own);
     Status done = host ? Status{} : host.error();

@@ -2,6 +2,7 @@
 BareMetalHosts and Machines. The test plays the hosts: what baremetal-operator would switch off and on."""
 import datetime
 import subprocess
+import types
 
 import pytest
 import yaml
@@ -10,6 +11,7 @@ from harness.api import Api, ApiError, condition, node_path, repository
 from harness.operator_site import CRDS, MACHINES, OPERATOR, Site
 from harness.rig import wait_until
 from harness.service_account import apply, can
+from harness.slow_front import SlowFront
 
 NODES = ["pw001", "pw002"]
 HOSTS = "/apis/metal3.io/v1alpha1/namespaces/default/baremetalhosts"
@@ -175,6 +177,23 @@ def test_a_host_that_has_another_consumer_is_left_alone(site, granted, programs)
     assert "pw009: no Machine has it" in done.stderr
     assert "pw002" not in done.stderr
     assert not is_off(site, 1) and is_off(site, 2)  # one failure holds up no other
+
+
+def test_a_host_that_is_wanted_again_during_a_long_list_stays_on(plane, site, granted, programs, tmp_path):
+    for name in NODES:
+        fall_asleep(site, name)
+    wait_until(lambda: "POWERED_DOWN" in site.state("pw002"), what="the state")
+    client = types.SimpleNamespace(plane=plane, directory=tmp_path, kubeconfig=programs / "config")
+    with SlowFront(client) as front:
+        front.slow_down(6, lambda method, path: not path.startswith((f"{MACHINES}/m1", f"{HOSTS}/host1")))
+        words = [OPERATOR, "power", "suspend", "pw00[1-2]", f"--kubeconfig={client.kubeconfig}",
+                 f"--slurm-conf={site.slurm.conf_path}"]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as one:
+            wait_until(lambda: any(f"{MACHINES}/m1" in path for _, path in front.requests), what="the first host")
+            site.slurm.command("scontrol", "update", "nodename=pw002", "state=power_up")
+            _, said = one.communicate(timeout=60)
+    assert "pw002: Slurm node pw002 is" in said and "not being powered down" in said
+    assert is_off(site, 1) and not is_off(site, 2)
 
 
 def test_twice_is_once_and_what_others_set_stays(site, granted, programs):
