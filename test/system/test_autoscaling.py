@@ -347,3 +347,22 @@ def test_a_refusal_is_not_asked_for_again_before_the_next_interval(plane, cluste
         assert replicas(cluster_api, name) == 1
     finally:
         plane.admin.merge(role, {"rules": rules})
+
+
+def test_no_more_machines_than_jobs_can_use(cluster_api, pool):
+    """An array that may run two elements at once, and a job that names a node on which another runs."""
+    name, slurm, gate, site, _ = pool
+    [port] = free_ports(1)
+    array = submit(slurm, gate, "--array=1-4%2", "-n1", f"-c{CPUS}")
+    wait_until(lambda: idle(slurm) == "0" or not idle(slurm), what="the first element")
+    [node] = slurm.command("squeue", "-h", "-t", "running", "-o", "%N").stdout.split()
+    named = submit(slurm, gate, f"--nodelist={node}", "-n1", f"-c{CPUS}")
+    one = site.start(*FLAGS, f"--metrics-address=127.0.0.1:{port}")
+    wait_until(lambda: len(slurm.command("squeue", "-h", "-t", "running", "-o", "%i").stdout.split()) == 2,
+               what="two elements")
+    seen = page(port)["slurmlet_operator_dumps_total"][0][1]
+    wait_until(lambda: page(port)["slurmlet_operator_dumps_total"][0][1] > seen + 10, 60, "what is not needed")
+    assert replicas(cluster_api, name) == 2 and "to 3 Machines" not in one.output()
+    gate.touch()
+    wait_until(lambda: not slurm.command("squeue", "-h", "-o", "%i").stdout.split(), 120, "the end of all jobs")
+    assert states(slurm, [named])[named] == ("COMPLETED", "0:0") == states(slurm, [array])[array]
