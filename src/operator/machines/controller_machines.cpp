@@ -29,8 +29,8 @@ bool has_come_back(const std::vector<node::Controller>& before,
 }  // namespace
 
 void ControllerMachines::new_dump(const DumpedNodes& dump, Now now) {
-  wanted_ = pinged_ = false;
-  takeover_.reset();
+  ping_ = PingState::kNotWanted;
+  wanted_takeover_.reset();
   if (dump.problem(now.wall).empty()) {
     dump_began_ = dump.counters().began;
     dump_ended_ = now.steady;
@@ -40,9 +40,9 @@ void ControllerMachines::new_dump(const DumpedNodes& dump, Now now) {
 void ControllerMachines::forget() {
   before_.reset();
   last_.reset();
-  wanted_ = false;
-  takeover_.reset();
-  took_over_ = {};
+  ping_ = PingState::kNotWanted;
+  wanted_takeover_.reset();
+  last_takeover_ = {};
   problem_.clear();
   failure_.clear();
 }
@@ -59,22 +59,22 @@ bool ControllerMachines::answered() const {
 }
 
 std::string ControllerMachines::took_over(SteadyTime now) const {
-  return now - took_over_.at <= kTookOver ? took_over_.host : "";
+  return now - last_takeover_.at <= kTookOver ? last_takeover_.host : "";
 }
 
 bool ControllerMachines::take_over(std::size_t backup, SteadyTime now) {
-  if (now < takeover_not_before_ || taking_over_) {
+  if (now < takeover_not_before_ || running_takeover_) {
     return false;
   }
-  takeover_ = backup;
+  wanted_takeover_ = backup;
   takeover_not_before_ = now + kNextTakeover;
   return true;
 }
 
 // A takeover that takes long is no failure: the pings show its result.
 bool ControllerMachines::finish(SteadyTime now, const CommandOutput& output) {
-  if (const auto took = std::exchange(taking_over_, std::nullopt)) {
-    took_over_ = output.succeeded() ? *took : Takeover{};
+  if (const auto took = std::exchange(running_takeover_, std::nullopt)) {
+    last_takeover_ = output.succeeded() ? *took : Takeover{};
     const auto known = slurm::known_failure(output.err);
     const bool is_slow = !why_unanswered(output, "scontrol").empty() ||
                          (known && known->cause == node::SlurmFailure::kControllerUnreachable);
@@ -89,7 +89,7 @@ bool ControllerMachines::finish(SteadyTime now, const CommandOutput& output) {
   if (controllers) {
     last_ = Ping{*std::move(controllers), began_, now};
     if (!before_ || has_come_back(before_->controllers, last_->controllers)) {
-      took_over_ = {};
+      last_takeover_ = {};
     }
   }
   return true;
@@ -98,16 +98,17 @@ bool ControllerMachines::finish(SteadyTime now, const CommandOutput& output) {
 // Returns whether it failed.
 bool ControllerMachines::begin(SteadyTime now) {
   CommandSpec spec;
-  if (takeover_) {
-    taking_over_ = Takeover{
-        last_ && *takeover_ < last_->controllers.size() ? last_->controllers[*takeover_].host : "",
-        now};
-    spec = slurm::takeover_command(client_, *std::exchange(takeover_, std::nullopt));
+  if (wanted_takeover_) {
+    running_takeover_ = Takeover{last_ && *wanted_takeover_ < last_->controllers.size()
+                                     ? last_->controllers[*wanted_takeover_].host
+                                     : "",
+                                 now};
+    spec = slurm::takeover_command(client_, *std::exchange(wanted_takeover_, std::nullopt));
     spec.timeout = std::min(client_.timeout, kLongestChange);
     limit_by_alarm(spec);
-  } else if (wanted_ && !pinged_) {
+  } else if (ping_ == PingState::kWanted) {
     spec = slurm::ping_query(client_);
-    pinged_ = true;
+    ping_ = PingState::kBegun;
     began_ = now;
   } else {
     return false;
@@ -115,7 +116,7 @@ bool ControllerMachines::begin(SteadyTime now) {
   const Status started = runner_->start(spec, now);
   if (!started) {
     problem_ = started.error().message;
-    taking_over_.reset();
+    running_takeover_.reset();
   }
   return !started;
 }

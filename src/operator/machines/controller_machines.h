@@ -3,6 +3,7 @@
 // Asks which slurmctld answer, once after each dump while the Machine of one is being deleted, and
 // has a backup take over (rules/controller_rules.h). A step object, never blocks, not thread-safe.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +22,7 @@ class ControllerMachines {
 
   // want() must follow for another ping.
   void new_dump(const DumpedNodes& dump, Now now);
-  void want() { wanted_ = true; }
+  void want() { ping_ = ping_ == PingState::kNotWanted ? PingState::kWanted : ping_; }
   void forget();
 
   // By the last ping; nothing = it is old, or failed.
@@ -56,15 +57,16 @@ class ControllerMachines {
   std::optional<Ping> before_, last_;
   SteadyTime began_{};                      // of the running ping
   SteadyTime dump_began_{}, dump_ended_{};  // of the last good dump
-  bool wanted_ = false, pinged_ = false;    // pinged_: since the last dump
-  std::optional<std::size_t> takeover_;     // wanted
+  enum class PingState : std::uint8_t { kNotWanted, kWanted, kBegun };
+  PingState ping_ = PingState::kNotWanted;  // since the last dump
+  std::optional<std::size_t> wanted_takeover_;
   SteadyTime takeover_not_before_{};
   struct Takeover {
     std::string host;
     SteadyTime at;
   };
-  std::optional<Takeover> taking_over_;  // runs
-  Takeover took_over_;
+  std::optional<Takeover> running_takeover_;
+  Takeover last_takeover_;
   std::string problem_, failure_;
 };
 
