@@ -7,12 +7,12 @@ set(COMPONENT_SOURCES
   machines/approval_rules.cpp
   machines/controller_machines.cpp
   machines/drain_policy.cpp
-  machines/job_queue.cpp
   machines/machine_calls.cpp
   machines/machine_events.cpp
   machines/machine_place.cpp
   machines/machine_sync.cpp
   machines/machine_sync_calls.cpp
+  machines/queue_poll.cpp
   machines/scale_facts.cpp
   machines/scale_policy.cpp
   machines/scaler.cpp

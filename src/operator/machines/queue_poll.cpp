@@ -1,4 +1,4 @@
-#include "operator/machines/job_queue.h"
+#include "operator/machines/queue_poll.h"
 
 #include <algorithm>
 

@@ -15,8 +15,8 @@
 
 #include "base/token_bucket.h"
 #include "kube/scale_api.h"
-#include "operator/machines/job_queue.h"
 #include "operator/machines/machine_sync.h"
+#include "operator/machines/queue_poll.h"
 #include "operator/machines/scale_facts.h"
 
 namespace slurmlet::op {
