@@ -22,7 +22,7 @@ struct Leaving {
   std::set<std::string> nodes, slurm;
 };
 
-std::vector<std::string> marks_on(const KubeNode& node) {
+std::vector<std::string> annotations_on(const KubeNode& node) {
   std::vector<std::string> out;
   if (node.record) {
     out.emplace_back(names::kRecord);
@@ -108,7 +108,7 @@ NodeChange slurm_change(const SlurmNode& slurm, const SiteView& site, UninstallP
     return {slurm.name, DrainAction::kUndrain};
   }
   // Its jobs would run on a sick host.
-  if (is_drained && !health_type(slurm.reason).empty()) {
+  if (is_drained_for_health(slurm)) {
     return {slurm.name, DrainAction::kSetReason, without_mark(slurm.reason)};
   }
   KubeNode asked;
@@ -202,10 +202,11 @@ UninstallPlan plan_uninstall(SeenSite seen) {
     }
   }
   for (const auto& [name, node] : seen.site.nodes.all()) {
-    auto marks = marks_on(node);
+    auto annotations = annotations_on(node);
     // Its slurmlet must not start slurmd again; the Node goes with its Machine.
-    if (!marks.empty() && node.belongs != Belongs::kElsewhere && !leaving.nodes.contains(name)) {
-      plan.nodes.push_back({name, node.uid, std::move(marks)});
+    if (!annotations.empty() && node.belongs != Belongs::kElsewhere &&
+        !leaving.nodes.contains(name)) {
+      plan.nodes.push_back({name, node.uid, std::move(annotations)});
     }
   }
   return plan;
@@ -232,8 +233,8 @@ std::string describe(const kube::Machine& machine) {
                      join(own_annotations(machine), ", "));
 }
 
-std::string describe(const NodeAnnotations& marks) {
-  return fmt::format("Node {}: remove {}", marks.node, join(marks.annotations, ", "));
+std::string describe(const NodeAnnotations& node) {
+  return fmt::format("Node {}: remove {}", node.node, join(node.annotations, ", "));
 }
 
 std::vector<std::string> own_annotations(const kube::Machine& machine) {

@@ -63,7 +63,7 @@ UninstallPlan plan_uninstall(SeenSite seen);
 std::string describe(const NodeChange& change, const SlurmNodes& slurm);
 std::string describe(const MachineTemplate& one);
 std::string describe(const kube::Machine& machine);
-std::string describe(const NodeAnnotations& marks);
+std::string describe(const NodeAnnotations& node);
 
 // Of the Machine: the operator's.
 std::vector<std::string> own_annotations(const kube::Machine& machine);

@@ -29,7 +29,7 @@ void HealthSync::step(Now now, const SiteNodes& nodes, const DumpedNodes& dump,
   }
   status_ = {};
   for (const auto& [name, slurm] : dump.nodes()) {
-    status_.drained += slurm.state.has("DRAIN") && !health_type(slurm.reason).empty() ? 1 : 0;
+    status_.drained += is_drained_for_health(slurm) ? 1 : 0;
   }
   const auto known = facts(nodes, dump);
   for (const HealthRuling& ruling : rule_health(policy_, known, dump.nodes(), now.wall)) {

@@ -178,6 +178,10 @@ std::string health_type(std::string_view reason) {
   return type.find(' ') == type.npos ? std::string{type} : "";
 }
 
+bool is_drained_for_health(const SlurmNode& slurm) {
+  return slurm.state.has("DRAIN") && !health_type(slurm.reason).empty();
+}
+
 bool is_own_drain(std::string_view reason) {
   return is_reason(reason, kCordonReason) || is_machine_reason(reason) ||
          !health_type(reason).empty();

@@ -53,6 +53,7 @@ std::string machine_reason(const KubeNode& node);
 std::string health_reason(const KubeNode& node, std::string_view type, std::string_view text);
 // The condition's type; "" = the Reason is not of a condition.
 std::string health_type(std::string_view reason);
+bool is_drained_for_health(const SlurmNode& slurm);
 bool is_own_drain(std::string_view reason);
 // Of an idle machine that is to go (scale_rules.h); " [UID of the Machine]" follows.
 inline constexpr std::string_view kScaleReason = "slurmlet: scale-down";

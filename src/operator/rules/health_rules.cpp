@@ -70,7 +70,7 @@ class Partitions {
  public:
   Partitions(const std::map<std::string, SlurmNode>& all, int percent) : percent_(percent) {
     for (const auto& [name, slurm] : all) {
-      const bool is_out = slurm.state.has("DRAIN") && !health_type(slurm.reason).empty();
+      const bool is_out = is_drained_for_health(slurm);
       for (const std::string& partition : slurm.partitions) {
         ++counts_[partition].nodes;
         counts_[partition].drained += is_out ? 1 : 0;
@@ -120,7 +120,7 @@ std::set<std::string> condition_types(const HealthPolicy& policy) {
 HealthRuling rule_health_end(const HealthPolicy& policy, const HealthFacts& facts, WallTime now) {
   HealthRuling out{&facts};
   const std::string type = health_type(facts.slurm->reason);
-  if (!facts.slurm->state.has("DRAIN") || type.empty() || is_left_alone(facts)) {
+  if (!is_drained_for_health(*facts.slurm) || is_left_alone(facts)) {
     return out;
   }
   const auto* condition = facts.node->condition(type);

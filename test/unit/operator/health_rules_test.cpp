@@ -222,9 +222,7 @@ TEST(HealthRules, KeepsItsPromisesWhateverComes) {
       hosts.back().slurm.partitions = {i % 2 == 0 ? "even" : "odd", "all"};
     }
     WallTime now = kNow;
-    const auto is_ours = [](const Host& one) {
-      return one.slurm.state.has("DRAIN") && !health_type(one.slurm.reason).empty();
-    };
+    const auto is_ours = [](const Host& one) { return is_drained_for_health(one.slurm); };
     const auto turn = [&] {
       std::vector<HealthFacts> facts;
       std::map<std::string, SlurmNode> all;
