@@ -93,8 +93,7 @@ ScaleMachine scale_machine(const kube::Machine& machine, const MachinePlace& pla
   out.may_go =
       machine.hooked && !machine.controller && (out.marked || !machine.delete_mark.has_value());
   out.has_job = std::ranges::any_of(place.slurm, [&](const SlurmNode* node) {
-    return queue.jobs.nodes.contains(node->name) || node->state.base == "ALLOCATED" ||
-           node->state.base == "MIXED" || node->state.has("COMPLETING");
+    return queue.jobs.nodes.contains(node->name) || node->is_busy();
   });
   out.state = state_of(machine, place, queue, policy, now);
   if (out.state == State::kIdle && out.has_job) {

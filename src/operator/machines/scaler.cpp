@@ -89,7 +89,7 @@ void Scaler::report(const Deployment& deployment, bool warning, const std::strin
                        now);
 }
 
-// The MachineDeployments on whose Machines there is a mark or a drain of ours.
+// The MachineDeployments on whose Machines there is the operator's mark or drain.
 std::set<std::string> Scaler::begun(const Site& site) {
   const auto& slurm = site.dump.nodes();
   const bool drains =
@@ -225,13 +225,10 @@ std::vector<NodeChange> Scaler::planned(const DumpedNodes& dump) const {
   std::vector<NodeChange> out;
   for (const auto& [name, change] : plan_) {
     const SlurmNode* slurm = dump.find(name);
-    const bool is_ours = slurm != nullptr && is_scale_reason(slurm->reason);
-    const bool drains = change.action == DrainAction::kDrain;
-    if (slurm == nullptr || (drains && !is_idle(*slurm)) ||
-        (!drains && !(is_ours && slurm->state.has("DRAIN")))) {
-      continue;
+    if (slurm != nullptr &&
+        (change.action == DrainAction::kDrain ? is_idle(*slurm) : is_leaving(*slurm))) {
+      out.push_back(change);
     }
-    out.push_back(change);
   }
   // Otherwise a prolog that fails would drain the node with our Reason.
   for (const auto& [name, slurm] : dump.nodes()) {
