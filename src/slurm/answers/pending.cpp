@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "slurm/answers/hostlist.h"
+#include "slurm/answers/squeue.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::slurm {
@@ -268,18 +269,10 @@ CommandSpec queue_query(const ClientSettings& settings) {
 }
 
 Result<JobQueue> read_queue(const CommandOutput& output) {
-  if (output.too_long || !output.succeeded()) {
-    const auto known = known_failure(output.err);
-    return Error{Code::kUnavailable, known              ? known->detail
-                                     : output.timed_out ? "squeue did not finish in time"
-                                                        : "squeue failed: " + excerpt(output.err)};
-  }
-  if (!output.out.empty() && !output.out.ends_with('\n')) {
-    return Error{Code::kInvalid, "squeue's output is truncated"};
-  }
+  const auto lines = TRY(squeue_lines(output));
   Reading reading;
-  for (const std::string_view line : split(output.out, '\n')) {
-    if (!trim(line).empty() && !reading.take(line)) {
+  for (const std::string_view line : lines) {
+    if (!reading.take(line)) {
       return unreadable(line);
     }
   }

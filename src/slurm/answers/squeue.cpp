@@ -99,7 +99,7 @@ bool take_line(std::string_view line, const std::set<std::string>& nodes, JobsBy
 
 }  // namespace
 
-Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::string>& nodes) {
+Result<std::vector<std::string_view>> squeue_lines(const CommandOutput& output) {
   if (output.too_long || !output.succeeded()) {
     const auto known = known_failure(output.err);
     return Error{Code::kUnavailable, known              ? known->detail
@@ -109,9 +109,16 @@ Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::
   if (!output.out.empty() && !output.out.ends_with('\n')) {
     return Error{Code::kInvalid, "squeue's output is truncated"};
   }
+  auto lines = split(output.out, '\n');
+  std::erase_if(lines, [](std::string_view line) { return trim(line).empty(); });
+  return lines;
+}
+
+Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::string>& nodes) {
+  const auto lines = TRY(squeue_lines(output));
   JobsByNode jobs;
-  for (const std::string_view line : split(output.out, '\n')) {
-    if (!trim(line).empty() && !take_line(line, nodes, jobs)) {
+  for (const std::string_view line : lines) {
+    if (!take_line(line, nodes, jobs)) {
       return Error{Code::kInvalid, "squeue's output cannot be parsed: \"" + excerpt(line) + "\""};
     }
   }

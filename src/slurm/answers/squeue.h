@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -30,6 +31,8 @@ using JobsByNode = std::map<std::string, std::vector<QueuedJob>>;
 // Of this cluster only, all partitions. Jobs that have ended are not in the answer; suspended ones
 // are.
 CommandSpec squeue_query(const ClientSettings& settings);
+// The lines of an answer, views into it; an Error where the answer is not whole.
+Result<std::vector<std::string_view>> squeue_lines(const CommandOutput& output);
 // The jobs on each of `nodes`. An Error when the answer cannot be relied upon; in stable words.
 Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::string>& nodes);
 
