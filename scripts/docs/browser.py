@@ -18,7 +18,8 @@ import tempfile
 import threading
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from markdown import ROOT
+
 SITE = ROOT / "build/docs/site"
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
 SEARCHES = {"NotReady": "troubleshooting", "MungeUnavailable": "conditions", "SlurmdDown": "alerts",

@@ -12,7 +12,8 @@ import time
 from html import escape
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from markdown import ROOT
+
 IMAGE = ROOT / "docs/images/dashboard.svg"
 SECONDS, STEP, RATE = 120, 3, "15s"
 NODES = ["nid0001", "nid0002", "nid0003", "nid0004"]

@@ -9,7 +9,8 @@ import sys
 from html import escape
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from markdown import ROOT
+
 IMAGE = ROOT / "docs/images/demo.svg"
 COLUMNS, ROWS, CHARACTER, LINE, SECONDS = 100, 28, 7.23, 17, 6
 # Not shown: logs, and what kubectl describe prints beside taints and capacity.
