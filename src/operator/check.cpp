@@ -254,6 +254,21 @@ void add_certificate_rights(const Options& options, std::vector<kube::OwnRight>&
   }
 }
 
+// On the server of the Machines.
+std::vector<kube::OwnRight> needed_machine_rights(const Options& options) {
+  std::vector<kube::OwnRight> out;
+  add_machine_rights(options, out);
+  add_event_rights(machine_namespace(options), out);
+  return out;
+}
+
+std::vector<kube::OwnRight> needed_scale_rights(const Options& options) {
+  const std::string name_space = machine_namespace(options);
+  constexpr const char* kGroup = "cluster.x-k8s.io";
+  return {{"list", kGroup, "machinedeployments", "", "", name_space, ""},
+          {"patch", kGroup, "machinedeployments", "scale", "", name_space, ""}};
+}
+
 }  // namespace
 
 std::vector<kube::OwnRight> needed_rights(const Options& options) {
@@ -275,20 +290,6 @@ std::vector<kube::OwnRight> needed_rights(const Options& options) {
     }
   }
   return out;
-}
-
-std::vector<kube::OwnRight> needed_machine_rights(const Options& options) {
-  std::vector<kube::OwnRight> out;
-  add_machine_rights(options, out);
-  add_event_rights(machine_namespace(options), out);
-  return out;
-}
-
-std::vector<kube::OwnRight> needed_scale_rights(const Options& options) {
-  const std::string name_space = machine_namespace(options);
-  constexpr const char* kGroup = "cluster.x-k8s.io";
-  return {{"list", kGroup, "machinedeployments", "", "", name_space, ""},
-          {"patch", kGroup, "machinedeployments", "scale", "", name_space, ""}};
 }
 
 int run_check(const Options& options, const CheckSettings& settings) {

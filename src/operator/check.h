@@ -15,10 +15,6 @@ namespace slurmlet::op {
 
 // The operator's own rights, granted by deploy/operator/rbac.yaml. Pure.
 std::vector<kube::OwnRight> needed_rights(const Options& options);
-// Its rights on the server of the Machines.
-std::vector<kube::OwnRight> needed_machine_rights(const Options& options);
-// With autoscale, where the Machines are.
-std::vector<kube::OwnRight> needed_scale_rights(const Options& options);
 
 // Read as the operator itself reads them.
 struct CheckSettings {

@@ -40,8 +40,8 @@ std::string others_reason(std::string_view reason) {
   return is_not_responding_reason(reason) ? "" : std::string{reason};
 }
 
-bool is_rebooting(const node::SlurmState& state) {
-  return state.has("REBOOT_REQUESTED") || state.has("REBOOT_ISSUED");
+std::string machine_reason(const KubeNode& node) {
+  return std::string{kMachineDeleted} + " [" + node.uid + "]";
 }
 
 // Whether the note is about this drain. slurmctld may clear the Reason when the node comes back
@@ -54,7 +54,7 @@ bool is_noted(const DrainNote& note, const SlurmNode& slurm) {
 
 DrainRuling end_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine,
                       const DrainNote& note) {
-  if (is_rebooting(slurm.state)) {
+  if (slurm.is_rebooting()) {
     return {};  // slurmctld drains for a reboot with the present Reason, and undrains afterwards
   }
   if (is_noted(note, slurm)) {
@@ -145,10 +145,6 @@ DrainRuling wanted(const KubeNode& node, const SlurmNode& slurm, bool deleting) 
 bool is_final(DrainAction action) {
   return action == DrainAction::kUndrain || action == DrainAction::kResume ||
          action == DrainAction::kFail || action == DrainAction::kDelete;
-}
-
-std::string machine_reason(const KubeNode& node) {
-  return std::string{kMachineDeleted} + " [" + node.uid + "]";
 }
 
 bool is_scale_reason(std::string_view reason) { return is_reason(reason, kScaleReason); }

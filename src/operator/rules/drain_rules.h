@@ -48,7 +48,6 @@ bool is_final(DrainAction action);
 
 inline constexpr std::string_view kCordonReason = "slurmlet: cordoned";
 inline constexpr std::string_view kUndrainedReason = "slurmlet: undrained";  // of no drain
-std::string machine_reason(const KubeNode& node);
 // Of a condition of the Node (health_rules.h).
 std::string health_reason(const KubeNode& node, std::string_view type, std::string_view text);
 // The condition's type; "" = the Reason is not of a condition.

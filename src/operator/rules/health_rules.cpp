@@ -48,9 +48,8 @@ std::string text_of(const node::Condition& condition) {
 }
 
 bool is_left_alone(const HealthFacts& facts) {
-  const auto& state = facts.slurm->state;
   return facts.node->unschedulable || facts.machine == MachineOf::kDeleting ||
-         state.has("REBOOT_REQUESTED") || state.has("REBOOT_ISSUED");
+         facts.slurm->is_rebooting();
 }
 
 // A DOWN node takes no jobs, and the Reason is of that. One that sleeps or starts has conditions

@@ -32,6 +32,7 @@ struct SlurmNode {
   bool is_busy() const {
     return state.base == "ALLOCATED" || state.base == "MIXED" || state.has("COMPLETING");
   }
+  bool is_rebooting() const { return state.has("REBOOT_REQUESTED") || state.has("REBOOT_ISSUED"); }
 };
 
 // The record on a Node.
