@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness.autoscaling import (CPUS, FLAGS, MARK, SILENT, SIZE, SeparateHosts, make_scaled,  # noqa: F401
+from harness.autoscaling import (CPUS, FLAGS, MARK, SILENT, SeparateHosts, make_scaled,  # noqa: F401
                                  scaling_account, up_without_nodes)
 from harness.cluster_api import CORE, ClusterAPI
 from harness.metric_names import scraped
@@ -360,8 +360,8 @@ def test_no_more_machines_than_jobs_can_use(cluster_api, pool):
     one = site.start(*FLAGS, f"--metrics-address=127.0.0.1:{port}")
     wait_until(lambda: len(slurm.command("squeue", "-h", "-t", "running", "-o", "%i").stdout.split()) == 2,
                what="two elements")
-    seen = page(port)["slurmlet_operator_dumps_total"][0][1]
-    wait_until(lambda: page(port)["slurmlet_operator_dumps_total"][0][1] > seen + 10, 60, "what is not needed")
+    seen = scraped(port)["slurmlet_operator_dumps_total"][0][1]
+    wait_until(lambda: scraped(port)["slurmlet_operator_dumps_total"][0][1] > seen + 10, 60, "what is not needed")
     assert replicas(cluster_api, name) == 2 and "to 3 Machines" not in one.output()
     gate.touch()
     wait_until(lambda: not slurm.command("squeue", "-h", "-o", "%i").stdout.split(), 120, "the end of all jobs")
