@@ -354,7 +354,7 @@ def test_no_more_machines_than_jobs_can_use(cluster_api, pool):
     name, slurm, gate, site, _ = pool
     [port] = free_ports(1)
     array = submit(slurm, gate, "--array=1-4%2", "-n1", f"-c{CPUS}")
-    wait_until(lambda: idle(slurm) == "0" or not idle(slurm), what="the first element")
+    wait_until(lambda: not idle(slurm).strip("0"), what="the first element")
     [node] = slurm.command("squeue", "-h", "-t", "running", "-o", "%N").stdout.split()
     named = submit(slurm, gate, f"--nodelist={node}", "-n1", f"-c{CPUS}")
     one = site.start(*FLAGS, f"--metrics-address=127.0.0.1:{port}")
@@ -366,3 +366,27 @@ def test_no_more_machines_than_jobs_can_use(cluster_api, pool):
     gate.touch()
     wait_until(lambda: not slurm.command("squeue", "-h", "-o", "%i").stdout.split(), 120, "the end of all jobs")
     assert states(slurm, [named])[named] == ("COMPLETED", "0:0") == states(slurm, [array])[array]
+
+
+def test_what_another_slurm_cluster_has_is_left_alone(plane, cluster_api, pool):
+    name, slurm, gate, site, _ = pool
+    [port] = free_ports(1)
+    wait_until(lambda: "providerID" in live(cluster_api)[0]["spec"], what="the provider's answer")
+    [machine] = live(cluster_api)
+    plane.admin.create("/api/v1/nodes", {
+        "metadata": {"name": "elsewhere", "labels": {"slurmlet.io/version": "0.1.0"},
+                     "annotations": {"slurmlet.io/slurm-cluster": "other"}},
+        "spec": {"providerID": machine["spec"]["providerID"]}})
+    try:
+        cluster_api.api.merge(f"{CORE}/machines/{machine['metadata']['name']}",
+                              {"metadata": {"annotations": {MARK: "slurmlet"}}})
+        jobs = whole(slurm, gate, 2)
+        wait_until(lambda: sorted(states(slurm, jobs).values()) == [("PENDING", "0:0"), ("RUNNING", "0:0")], what="one job")
+        one = site.start(*FLAGS, f"--metrics-address=127.0.0.1:{port}")
+        wait_until(lambda: "slurmctld reports" in one.output() and
+                   page(port)["slurmlet_operator_dumps_total"][0][1] > 10, 60, "some dumps")
+        assert (replicas(cluster_api, name), marked(cluster_api)) == (1, 1)
+    finally:
+        plane.admin.delete("/api/v1/nodes/elsewhere")
+    wait_states(slurm, jobs, ("RUNNING", "0:0"))
+    assert replicas(cluster_api, name) == 2

@@ -178,6 +178,17 @@ std::optional<MachineNames> names_of(const Machines& machines, const std::string
   return found;
 }
 
+std::set<std::string> deployments_elsewhere(const Machines& machines, const SiteNodes& nodes) {
+  std::set<std::string> out;
+  for (const auto& [key, machine] : machines) {
+    const KubeNode* node = node_of(machine, nodes);
+    if (node != nullptr && node->belongs == Belongs::kElsewhere) {
+      out.insert(machine.namespace_name + "/" + machine.deployment);
+    }
+  }
+  return out;
+}
+
 std::string doubt_about(const Machines& machines, std::set<std::string> clusters) {
   for (const auto& [key, machine] : machines) {
     if (machine.hooked) {

@@ -54,6 +54,9 @@ MachinePlace find_place(const kube::Machine& machine, const SiteView& site, std:
 // is configured; "" = they are.
 std::string doubt_about(const Machines& machines, std::set<std::string> clusters = {});
 
+// MachineDeployments with a Machine of another Slurm cluster, whose operator makes such marks, too.
+std::set<std::string> deployments_elsewhere(const Machines& machines, const SiteNodes& nodes);
+
 // Of the only live Machine that has this Node, or has no Node yet and this name.
 std::optional<MachineNames> names_of(const Machines& machines, const std::string& node);
 

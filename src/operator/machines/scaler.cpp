@@ -111,6 +111,7 @@ std::set<std::string> Scaler::begun(const Site& site) {
 // The deployments are read before the jobs, so that a write by them fails if either has changed.
 void Scaler::begin(Now now, const Site& site) {
   const auto unfinished = begun(site);
+  const auto foreign = deployments_elsewhere(site.machines.machines().all(), site.nodes);
   auto list = context_.api.list();
   deployments_.clear();
   if (!list) {
@@ -119,8 +120,9 @@ void Scaler::begin(Now now, const Site& site) {
   std::set<std::string> clusters;
   for (auto& object : list ? *list : std::vector<kube::MachineDeployment>{}) {
     ScalePolicy policy = read_scale_policy(object.annotations);
-    if (object.deleting || (policy.by == ScaledBy::kNone && policy.problem.empty() &&
-                            !unfinished.contains(name_of(object)))) {
+    if (object.deleting || foreign.contains(name_of(object)) ||
+        (policy.by == ScaledBy::kNone && policy.problem.empty() &&
+         !unfinished.contains(name_of(object)))) {
       continue;
     }
     Deployment one{std::move(object), std::move(policy)};
