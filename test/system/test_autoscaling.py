@@ -384,7 +384,7 @@ def test_what_another_slurm_cluster_has_is_left_alone(plane, cluster_api, pool):
         wait_until(lambda: sorted(states(slurm, jobs).values()) == [("PENDING", "0:0"), ("RUNNING", "0:0")], what="one job")
         one = site.start(*FLAGS, f"--metrics-address=127.0.0.1:{port}")
         wait_until(lambda: "slurmctld reports" in one.output() and
-                   page(port)["slurmlet_operator_dumps_total"][0][1] > 10, 60, "some dumps")
+                   scraped(port)["slurmlet_operator_dumps_total"][0][1] > 10, 60, "some dumps")
         assert (replicas(cluster_api, name), marked(cluster_api)) == (1, 1)
     finally:
         plane.admin.delete("/api/v1/nodes/elsewhere")
