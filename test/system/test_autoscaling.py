@@ -227,6 +227,8 @@ def test_what_comes_between(cluster_api, pool):
     wait_until(steps.is_reached, what="a drained machine")
     assert drained(slurm) == 1 and replicas(cluster_api, name) == 2
     again = whole(slurm, other, 2)  # demand: the drain ends
+    wait_until(lambda: "None" not in slurm.command("squeue", "-h", "-t", "pending", "-o", "%r").stdout,
+               what="slurmctld to have looked at them")
     first.kill()
     steps.let_all()
     start_held(site, steps)
@@ -234,7 +236,8 @@ def test_what_comes_between(cluster_api, pool):
     assert replicas(cluster_api, name) == 2
 
     node = slurm.command("squeue", "-h", "-j", again[0], "-o", "%N").stdout.strip()
-    machine = next(one for one in cluster_api.machines() if one["status"]["addresses"][0]["address"] == node)
+    machine = next(one for one in cluster_api.machines()
+                   if node in [address["address"] for address in one["status"].get("addresses", [])])
     uid = machine["metadata"]["uid"]
     slurm.command("scontrol", "update", f"nodename={node}", "state=drain", f"reason=slurmlet: scale-down [{uid}]")
     site.wait_undrained(node)  # a job has got in

@@ -94,14 +94,15 @@ std::set<std::string> Scaler::begun(const Site& site) {
   const auto& slurm = site.dump.nodes();
   const bool drains =
       std::ranges::any_of(slurm, [](const auto& one) { return is_leaving(one.second); });
+  const auto is_drained = [&site](const kube::Machine& machine) {
+    const MachinePlace place = site.machines.place(machine, site.nodes, site.dump);
+    return std::ranges::any_of(place.slurm, [](const auto* one) { return is_leaving(*one); });
+  };
   std::set<std::string> out;
   for (const auto& [key, machine] : site.machines.machines().all()) {
-    const auto is_drained = [&, &machine = machine] {
-      const MachinePlace place = site.machines.place(machine, site.nodes, site.dump);
-      return std::ranges::any_of(place.slurm, [](const auto* one) { return is_leaving(*one); });
-    };
     if (!machine.deployment.empty() && !machine.deleted_at &&
-        (machine.delete_mark == node::vocabulary::kDeleteMachineBy || (drains && is_drained()))) {
+        (machine.delete_mark == node::vocabulary::kDeleteMachineBy ||
+         (drains && is_drained(machine)))) {
       out.insert(machine.namespace_name + "/" + machine.deployment);
     }
   }
