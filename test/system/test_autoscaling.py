@@ -326,13 +326,13 @@ def test_what_must_not_be_scaled(plane, cluster_api, pool):
     wait_until(lambda: "slurmlet_operator_partition_wanted_machines" not in scraped(port), 20, "no metrics of what was")
 
 
-def test_a_refusal_is_not_asked_for_again_before_the_next_interval(plane, cluster_api, pool, autoscaling_account):
+def test_what_is_rejected_is_not_tried_again_before_the_next_interval(plane, cluster_api, pool, autoscaling_account):
     name, slurm, gate, site, _ = pool
     role, [port] = "/apis/rbac.authorization.k8s.io/v1/clusterroles/slurmlet-operator-autoscaling", free_ports(1)
     rules = plane.admin.get(role)["rules"]
     seen = {}
 
-    def refused(times):
+    def rejected(times):
         failures = {labels["action"]: value for labels, value in scraped(port)["slurmlet_operator_scale_actions_total"]}
         seen.setdefault(failures["failure"], time.monotonic())
         return failures["failure"] >= times
@@ -344,8 +344,8 @@ def test_a_refusal_is_not_asked_for_again_before_the_next_interval(plane, cluste
         jobs = whole(slurm, gate, 2)
         wait_until(lambda: sorted(states(slurm, jobs).values()) == [("PENDING", "0:0"), ("RUNNING", "0:0")], what="one job")
         one = site.start(*FLAGS, "--interval=10s", f"--metrics-address=127.0.0.1:{port}")
-        wait_until(lambda: "could not be scaled" in one.output(), 30, "the first refusal")
-        wait_until(lambda: refused(3), 60, "three refusals")
+        wait_until(lambda: "could not be scaled" in one.output(), 30, "the first rejection")
+        wait_until(lambda: rejected(3), 60, "three rejections")
         assert seen[3] - seen[2] > 5
         assert replicas(cluster_api, name) == 1
     finally:

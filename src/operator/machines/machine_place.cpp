@@ -128,6 +128,10 @@ std::string key_of(const kube::Machine& machine) {
   return machine.namespace_name + "/" + machine.name;
 }
 
+std::string deployment_key(const kube::Machine& machine) {
+  return machine.namespace_name + "/" + machine.deployment;
+}
+
 // Does not match by the Machine's name, which its creator chooses.
 const KubeNode* node_of(const kube::Machine& machine, const SiteNodes& nodes) {
   if (!machine.node.empty()) {
@@ -183,7 +187,7 @@ std::set<std::string> deployments_elsewhere(const Machines& machines, const Site
   for (const auto& [key, machine] : machines) {
     const KubeNode* node = node_of(machine, nodes);
     if (node != nullptr && node->belongs == Belongs::kElsewhere) {
-      out.insert(machine.namespace_name + "/" + machine.deployment);
+      out.insert(deployment_key(machine));
     }
   }
   return out;

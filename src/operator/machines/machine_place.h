@@ -36,6 +36,8 @@ using Machines = std::map<std::string, kube::Machine>;  // by key_of()
 
 // "NAMESPACE/NAME"
 std::string key_of(const kube::Machine& machine);
+// Of its MachineDeployment, "NAMESPACE/NAME".
+std::string deployment_key(const kube::Machine& machine);
 
 struct MachinePlace {
   KubeNode node;  // or a placeholder with the Machine's name and uid

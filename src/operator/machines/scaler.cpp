@@ -58,7 +58,7 @@ void Scaler::forget_queue() {
   status_.too_large = 0;
 }
 
-// Returns whether the server answers. Its refusal waits for the next interval.
+// Returns whether the server answers. What it rejects waits for the next interval.
 bool Scaler::finish(const std::string& what, const Status& done, Now now) {
   if (done || done.error().code == Code::kConflict || done.error().code == Code::kNotFound) {
     queue_.soon(now.steady + kAfterAction);
@@ -103,7 +103,7 @@ std::set<std::string> Scaler::begun(const Site& site) {
     if (!machine.deployment.empty() && !machine.deleted_at &&
         (machine.delete_mark == node::vocabulary::kDeleteMachineBy ||
          (drains && is_drained(machine)))) {
-      out.insert(machine.namespace_name + "/" + machine.deployment);
+      out.insert(deployment_key(machine));
     }
   }
   return out;
@@ -323,7 +323,7 @@ void Scaler::evaluate(Now now, const Site& site) {
   std::map<std::string, std::vector<const kube::Machine*>> machines;  // by MachineDeployment
   for (const auto& [key, machine] : site.machines.machines().all()) {
     if (!machine.deleted_at && !machine.deployment.empty()) {
-      machines[machine.namespace_name + "/" + machine.deployment].push_back(&machine);
+      machines[deployment_key(machine)].push_back(&machine);
     }
   }
   for (const auto& deployment : deployments_) {
