@@ -97,10 +97,6 @@ std::optional<int> reap_killed(pid_t pid) {
   return ::waitpid(pid, &status, WNOHANG) == pid ? std::optional{status} : std::nullopt;
 }
 
-// A program on a file system that does not answer, and the directories that lead to our secrets,
-// can hold up an exec for ever.
-constexpr std::chrono::seconds kStartPatience{2};
-
 // A quick query has ended by then.
 constexpr std::chrono::milliseconds kQuietOutput{100};
 constexpr std::chrono::seconds kNextCheck{1};
@@ -200,9 +196,9 @@ struct Spawn : SideWork {
   }
 
   // Whether it started or failed within the patience.
-  bool wait_for_start() {
+  bool wait_for_start(Duration patience) {
     std::unique_lock lock{mutex};
-    abandoned = !ended_now.wait_for(lock, kStartPatience, [this] { return started; });
+    abandoned = !ended_now.wait_for(lock, patience, [this] { return started; });
     return !abandoned;
   }
 };
@@ -264,7 +260,7 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   if (!run_aside(spawn, [raw = spawn.get()] { raw->run(); })) {
     return errno_error(EAGAIN, "run " + spec.argv.front());
   }
-  if (!spawn->wait_for_start()) {
+  if (!spawn->wait_for_start(spec.start_patience)) {
     hanging_ = spawn;
     return does_not_start(*spawn);
   }

@@ -33,6 +33,9 @@ struct CommandSpec {
   std::vector<std::string> programs = {};      // paths in its place: the first that is executable
   std::vector<std::string> extra_environment;  // "NAME=value", over what is inherited
   Duration timeout = std::chrono::seconds{10};
+  // For the start alone: a program on a file system that does not answer, and the directories that
+  // lead to our secrets, can hold up an exec for ever.
+  Duration start_patience = std::chrono::seconds{2};
   std::size_t max_output_bytes = std::size_t{1} << 20;  // per stream
   bool ends_asleep = false;                             // while it waits to connect again
 };
@@ -58,7 +61,7 @@ class CommandRunner {
  public:
   virtual ~CommandRunner() = default;
   // kNotFound / kDenied when the program cannot be started; kInternal when one is running; kTimeout
-  // when it does not start within two seconds (a file system hangs), and while an earlier one
+  // when it does not start within start_patience (a file system hangs), and while an earlier one
   // cannot be started or ended.
   virtual Status start(const CommandSpec& spec, SteadyTime now) = 0;
   virtual bool running() const = 0;

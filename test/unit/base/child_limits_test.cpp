@@ -33,6 +33,7 @@ constexpr uid_t kSomebody = 54321;
 std::string output_of(const std::string& script) {
   CommandSpec spec;
   spec.argv = {"sh", "-c", script};
+  spec.start_patience = std::chrono::minutes{1};  // a busy machine is not one that hangs
   const auto result = run_command(spec);
   return result ? result->out + result->err : result.error().message;
 }

@@ -38,6 +38,7 @@ constexpr int kPatienceMs = 20000;
 CommandSpec shell(const std::string& script) {
   CommandSpec spec;
   spec.argv = {"sh", "-c", script};
+  spec.start_patience = minutes{1};  // a busy machine is not one that hangs
   return spec;
 }
 
@@ -76,12 +77,13 @@ std::size_t open_fds() {
   return count;
 }
 
-// Each test leaves neither a child nor a descriptor behind.
+// Each test leaves neither a child nor a descriptor behind. Fewer descriptors than before: the last
+// thread of an earlier test let go of its own (detached_task.h).
 class CommandTest : public ::testing::Test {
  protected:
   void TearDown() override {
     EXPECT_TRUE(no_child_left());
-    EXPECT_EQ(open_fds(), fds_before_);
+    EXPECT_LE(open_fds(), fds_before_);
   }
 
  private:

@@ -7,15 +7,14 @@
 #include <unistd.h>
 
 #include <array>
-#include <filesystem>
 #include <future>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "base/file.h"
 #include "base/unique_fd.h"
+#include "fakes/hanging_file.h"
 #include "fakes/temp_tree.h"
 
 namespace slurmlet {
@@ -50,27 +49,7 @@ class Held {
   std::shared_future<void> released_{promise_.get_future()};
 };
 
-std::size_t descriptors() {
-  const std::filesystem::directory_iterator open{"/proc/self/fd"};
-  return static_cast<std::size_t>(std::distance(begin(open), end(open)));
-}
-
-// A result is there before its thread has ended, which holds the descriptor that it woke: the tests
-// of other classes count descriptors. (Not threads: a sanitizer begins one of its own with the
-// first of the process.)
-class DetachedTaskTest : public ::testing::Test {
- protected:
-  void TearDown() override {
-    while (descriptors() > descriptors_before_) {
-      std::this_thread::yield();
-    }
-  }
-
- private:
-  std::size_t descriptors_before_ = descriptors();
-};
-
-TEST_F(DetachedTaskTest, GivesTheResultOnce) {
+TEST(DetachedTaskTest, GivesTheResultOnce) {
   DetachedTask<std::string> call;
   EXPECT_FALSE(call.busy());
   EXPECT_EQ(call.wake_fd(), -1);
@@ -80,14 +59,14 @@ TEST_F(DetachedTaskTest, GivesTheResultOnce) {
   EXPECT_FALSE(call.busy());
 }
 
-TEST_F(DetachedTaskTest, WakesItsOwner) {
+TEST(DetachedTaskTest, WakesItsOwner) {
   DetachedTask<int> call;
   ASSERT_TRUE(call.begin([] { return 7; }, kNow));
   ASSERT_TRUE(readable(call.wake_fd(), 60'000));
   EXPECT_EQ(call.take(), 7);
 }
 
-TEST_F(DetachedTaskTest, WorkThatHangsIsLateNamesItsFileAndKeepsAnotherFromBeginning) {
+TEST(DetachedTaskTest, WorkThatHangsIsLateNamesItsFileAndKeepsAnotherFromBeginning) {
   Held held;
   DetachedTask<int> call;
   ASSERT_TRUE(call.begin(held.work("/shared/slurm.conf"), kNow, seconds{5}));
@@ -108,7 +87,7 @@ TEST_F(DetachedTaskTest, WorkThatHangsIsLateNamesItsFileAndKeepsAnotherFromBegin
   EXPECT_TRUE(call.begin([] { return 8; }, kNow));
 }
 
-TEST_F(DetachedTaskTest, ItsOwnerMayGo) {
+TEST(DetachedTaskTest, ItsOwnerMayGo) {
   const auto held = std::make_shared<Held>();
   const auto seen = std::make_shared<std::promise<void>>();
   {
@@ -125,7 +104,8 @@ TEST_F(DetachedTaskTest, ItsOwnerMayGo) {
   seen->get_future().wait();
 }
 
-TEST_F(DetachedTaskTest, OnlySoManyHang) {
+TEST(DetachedTaskTest, OnlySoManyHang) {
+  fakes::let_detached_tasks_end();  // of the tests before
   Held held;
   std::array<DetachedTask<int>, 32> calls;
   for (auto& call : calls) {
@@ -145,7 +125,7 @@ TEST_F(DetachedTaskTest, OnlySoManyHang) {
   }
 }
 
-TEST_F(DetachedTaskTest, InTimeGivesAResultOrNamesTheFileThatHangs) {
+TEST(DetachedTaskTest, InTimeGivesAResultOrNamesTheFileThatHangs) {
   DetachedTask<Result<int>> call;
   const auto value = [](int number) { return [number]() -> Result<int> { return number; }; };
   EXPECT_EQ(*in_time(call, value(6), minutes{1}), 6);
@@ -164,7 +144,7 @@ TEST_F(DetachedTaskTest, InTimeGivesAResultOrNamesTheFileThatHangs) {
 }
 
 // The real thing: to open a FIFO waits for its writer.
-TEST_F(DetachedTaskTest, AFileThatHangsHoldsUpNobody) {
+TEST(DetachedTaskTest, AFileThatHangsHoldsUpNobody) {
   fakes::TempTree tree;
   const std::string path = tree.path("fifo").string();
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -189,7 +169,7 @@ TEST(DetachedTaskDeathTest, TheProcessEndsAllTheSame) {
 }
 
 // What reads files says which.
-TEST_F(DetachedTaskTest, ReadingNamesTheFile) {
+TEST(DetachedTaskTest, ReadingNamesTheFile) {
   Held held;
   DetachedTask<int> call;
   ASSERT_TRUE(call.begin(
