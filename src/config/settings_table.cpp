@@ -171,8 +171,8 @@ constexpr Row kRows[] = {
      .flag = "--node-kubelet-version",
      .field = &in<&S::node, &N::kubelet_version>,
      .help = "status.nodeInfo.kubeletVersion: a version, none, or auto: the API server's, as "
-             "kubeadm upgrade requires, but none for a Node with a providerID or the label "
-             "metal3.io/uuid (Cluster API compares it with Machine.spec.version)"},
+             "kubeadm upgrade requires. auto is none for a Node with a providerID or the label "
+             "metal3.io/uuid: Cluster API compares it with Machine.spec.version"},
     {.key = "node.gpuResources",
      .flag = "--node-gpu-resources",
      .field = &in<&S::node, &N::gpu_resources>,
@@ -220,9 +220,9 @@ constexpr Row kRows[] = {
     {.key = "node.recreateAfter",
      .flag = "--node-recreate-after",
      .field = &in<&S::node, &N::recreate_after>,
-     .help = "when a Node was deleted with its Cluster API Machine (it was cordoned and had "
-             "the annotation cluster.x-k8s.io/machine), how long to wait before creating it "
-             "again: a duration, or never (until the next boot)",
+     .help = "how long to wait before creating a Node again that was deleted with its Cluster "
+             "API Machine: a duration, or never (until the next boot). Such a Node was cordoned "
+             "and had the annotation cluster.x-k8s.io/machine",
      .none = "never",
      .maximum = 30 * 24 * kHour},
     {.key = "slurm.nodeName",
@@ -248,9 +248,9 @@ constexpr Row kRows[] = {
      .flag = "--slurm-poll-interval",
      .field = &in<&S::slurm, &L::poll_interval>,
      .help =
-         "interval between queries to slurmctld, without a record of slurmlet-operator; auto: by "
+         "interval between queries to slurmctld, without a record of slurmlet-operator. auto: by "
          "the square of the nodes in slurm.conf, 60s up to 346 nodes, 500s for 1000, 75m for "
-         "3000; beyond those slurmlet-operator is required",
+         "3000. Beyond those slurmlet-operator is required",
      .none = "auto",
      .minimum = kSecond,
      .maximum = kHour},
