@@ -171,8 +171,8 @@ constexpr Row kRows[] = {
      .flag = "--node-kubelet-version",
      .field = &in<&S::node, &N::kubelet_version>,
      .help = "status.nodeInfo.kubeletVersion: a version, none, or auto: the API server's, as "
-             "kubeadm upgrade requires. auto is none for a Node with a providerID or the label "
-             "metal3.io/uuid: Cluster API compares it with Machine.spec.version"},
+             "kubeadm upgrade requires. A Node with a providerID or the label metal3.io/uuid "
+             "gets none from auto: Cluster API compares it with Machine.spec.version"},
     {.key = "node.gpuResources",
      .flag = "--node-gpu-resources",
      .field = &in<&S::node, &N::gpu_resources>,
