@@ -189,13 +189,14 @@ Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
     case Liveness::kUnknown:
       return {type, "Unknown", "SlurmdUnknown", slurmd_condition(facts).message};
     case Liveness::kStopped:
-    case Liveness::kAbsent:
+    case Liveness::kAbsent: {
+      const Condition slurmd = slurmd_condition(facts);
       if (ready_context.slurmd_grace_over) {
-        const Condition slurmd = slurmd_condition(facts);
         return {type, "False", slurmd.reason, slurmd.message};
       }
       return {type, "True", "SlurmdGracePeriod",
-              "slurmd went down recently; the node stays ready for the grace period"};
+              slurmd.message + "; Ready becomes False after node.notReadyGracePeriod"};
+    }
   }
   // A slurmctld that does not answer never makes a node unready.
   if (policy.ready_follows == ReadyFollows::kSlurm && known) {

@@ -32,7 +32,7 @@ SteadyTime SiteMachines::step(Now now, bool& changed) {
   const auto error = watch_.last_error();
   const bool absent = error && error->code == Code::kNotFound;
   if (absent && !absent_) {
-    log::info("the server has no Machines of Cluster API; checking again every few minutes");
+    log::info("Cluster API is not installed in this cluster; cordons drain all the same");
     all_.clear();
     changed = true;
   }

@@ -263,7 +263,7 @@ def reset(cluster, node, seconds=60):
         for name, interval, action in _remedies(cluster, node, tokens):
             once_per(interval, name, action)
         return False
-    wait_for(f"{node} to be idle again", seconds, back)
+    wait_for(lambda: f"{node} to be idle again: {cluster.node_state(node)}", seconds, back)
     return "IDLE"
 
 
