@@ -50,6 +50,8 @@ def site(plane, cluster, account, machines, tmp_path):
     one.end()
     machines.finish_all()
     cluster.command("scancel", "-u", "root", check=False)
+    # A job whose slurmctld is killed before it has ended would be of no known end to the next one, for minutes.
+    wait_until(lambda: set(cluster.node_state(NODE)) == {"IDLE"}, 60, "the end of the job")
 
 
 def add_controller(machines, number):
