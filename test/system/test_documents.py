@@ -85,11 +85,13 @@ class Desk:
         self.environment = {"PATH": f"{programs}:{slurm}/usr/sbin:/usr/bin:/bin", "HOME": str(directory),
                             "KUBECONFIG": str(plane.admin_kubeconfig), "SLURM_CONF": str(node.slurm.conf_path)}
 
-    def rejects_the_pod(self):
-        """The API server takes a new policy up from a watch."""
-        done = subprocess.run(["kubectl", "create", "--dry-run=server", "-f", "pod.yaml"], cwd=self.directory,
-                              env=self.environment, capture_output=True, check=False)
-        return done.returncode != 0
+    def has_the_policies(self, daemon_set):
+        """The API server takes each up from a watch."""
+        def dry_run(*words):
+            return subprocess.run(["kubectl", *words, "--dry-run=server"], cwd=self.directory, env=self.environment,
+                                  capture_output=True, text=True, check=False)
+        changed = dry_run("annotate", "daemonset", daemon_set, "some=change", "-o", "jsonpath={.spec.template.spec.affinity}")
+        return dry_run("create", "-f", "pod.yaml").returncode != 0 and changed.stdout != ""
 
     def run(self, block, known):
         text = block.script(known)
@@ -176,9 +178,9 @@ def test_the_blocks_of_a_page(page, own_plane, node, known, operator, tmp_path, 
     began = time.monotonic()
     for block in blocks.of_page(repository() / page):
         if block.where == "cluster":
-            if "pod.yaml" in block.text:
-                wait_until(desk.rejects_the_pod, what="the policy of the page")
             desk.run(block, known)
+            if "apply -k deploy/admission" in block.text:
+                wait_until(lambda: desk.has_the_policies(known["$DAEMONSET"]), what="the policies to be in force")
     timing(f"{page}: its blocks run", time.monotonic() - began)
     after(page, desk)
 
