@@ -135,10 +135,11 @@ void Scaler::begin(Now now, const Site& site) {
     deployments_.push_back(std::move(one));
   }
   // Another Slurm cluster may have partitions of the same names.
-  const std::string doubt = site.machines.machines().doubt_with(clusters);
-  for (const auto& one :
-       doubt.empty() ? std::vector<Deployment>{} : std::exchange(deployments_, {})) {
-    report(one, true, "is not scaled: " + doubt, now);
+  if (const std::string doubt = site.machines.machines().doubt_with(clusters); !doubt.empty()) {
+    for (const auto& one : deployments_) {
+      report(one, true, "is not scaled: " + doubt, now);
+    }
+    deployments_.clear();
   }
   facts_ = {};
   for (const auto& [name, slurm] : site.dump.nodes()) {
@@ -269,10 +270,11 @@ bool Scaler::set_replicas(const Deployment& deployment, const ScaleGroup& group,
     return true;
   }
   const Status done = context_.api.set_replicas(deployment.object, ruling.replicas);
+  const bool answers =
+      finish("MachineDeployment " + group.name + " could not be scaled", done, now);
   if (!done) {
-    return finish("MachineDeployment " + group.name + " could not be scaled", done, now);
+    return answers;
   }
-  queue_.soon(now.steady + kAfterAction);
   ++(is_up ? status_.ups : status_.downs);
   for (auto n = group.replicas; n < ruling.replicas; ++n) {
     (void)up_.take(now.steady);
